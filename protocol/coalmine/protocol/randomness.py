@@ -1,0 +1,75 @@
+"""Where randomness comes from. Every stream is a function of (root, purpose, round, user), never of worker order."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+
+class Purpose(StrEnum):
+    """What a stream is for; two purposes never share a stream."""
+
+    DATA = "data"
+    SPLIT = "split"
+    RECORDS = "records"
+    GENERATOR = "generator"
+    PROBE_POSITIONS = "probe positions"
+    NONCE_USER = "nonce user"
+    NONCE_POOL = "nonce pool"
+    SELECTION = "selection"
+    PARTICIPATION = "participation"
+    NOISE = "noise"
+    MONTE_CARLO = "monte carlo"
+    CALIBRATION = "calibration"
+    UTILITY = "utility"
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Participation and noise derive from the study seed: reproducible, and no protection against who knows the seed."""
+
+    seed: int
+
+    @property
+    def kind(self) -> str:
+        return "simulated"
+
+    @property
+    def participation_key(self) -> bytes:
+        return _digest(b"seed", str(self.seed).encode())
+
+
+@dataclass(frozen=True)
+class Protected:
+    """Participation from a secret key; noise from the operating system. Not reproducible."""
+
+    participation_key: bytes = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        return "protected"
+
+
+Randomness = Simulated | Protected
+
+
+def stream(seed: int, purpose: Purpose, round: int = 0, user: str = "") -> np.random.Generator:
+    """The generator of (seed, purpose, round, user)."""
+    key = _digest(b"stream", str(seed).encode(), purpose.encode(), struct.pack("<q", round), user.encode())
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(key[:16], "little")))
+
+
+def participates(key: bytes, round: int, user: str, q: float) -> bool:
+    """One user's Poisson draw for one round: a keyed hash compared with q, so a retry repeats it and nobody else knows it."""
+    mac = hashlib.blake2b(
+        struct.pack("<q", round) + user.encode(), key=key[:64], digest_size=8, person=b"participation"
+    )
+    return int.from_bytes(mac.digest(), "little") < q * 2.0**64
+
+
+def _digest(*parts: bytes) -> bytes:
+    return hashlib.sha256(b"".join(struct.pack("<q", len(part)) + part for part in parts)).digest()
