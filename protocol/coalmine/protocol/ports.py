@@ -72,8 +72,8 @@ class AuditSink(Protocol):
 class Population(Protocol):
     """The clients and their trusted aggregator, as the server sees them: it asks for a round and gets a release."""
 
-    def release(self, round: int, bank: Bank, commitment: Commitment) -> Release:
-        """Let every client check the commitment, draw its participation and vote.
+    def releases(self, rounds: Sequence[int], bank: Bank, commitment: Commitment) -> list[Release]:
+        """For each round let every client check the commitment, draw its participation and vote.
 
         Raises:
             CommitmentMismatch: the bank is not the committed one; nothing is released.

@@ -30,7 +30,7 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True)
 class Simulated:
-    """Participation and noise derive from the study seed: reproducible, and no protection against who knows the seed."""
+    """Participation and noise derive from the study seed: reproducible, no protection against who knows the seed."""
 
     seed: int
 
@@ -64,7 +64,7 @@ def stream(seed: int, purpose: Purpose, round: int = 0, user: str = "") -> np.ra
 
 
 def participates(key: bytes, round: int, user: str, q: float) -> bool:
-    """One user's Poisson draw for one round: a keyed hash compared with q, so a retry repeats it and nobody else knows it."""
+    """One user's Poisson draw for one round: a keyed hash against q. A retry repeats it; the key hides it."""
     mac = hashlib.blake2b(
         struct.pack("<q", round) + user.encode(), key=key[:64], digest_size=8, person=b"participation"
     )

@@ -1,0 +1,1 @@
+"""The separate auditor: attacks, scores, bounds and what they say about a claim."""

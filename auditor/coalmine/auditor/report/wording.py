@@ -1,0 +1,143 @@
+"""The sentences that table, report and tracking share. They say what the numbers show and stop there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from coalmine.auditor.attacks import CanaryKind
+from coalmine.auditor.report.summary import best, rows
+from coalmine.auditor.result import RoundAudit
+from coalmine.protocol.finding import Verdict
+from coalmine.protocol.privacy import Claim
+
+CAVEAT = (
+    "That no attack here shows more does not prove that none could: it is absence of evidence, for these attacks, "
+    "these canaries and this bank."
+)
+
+ELSEWHERE = {
+    "support": "support: the same release scored on the probes and on all other candidates that the canary votes for.",
+    "probes": "probes: the same release scored on the probes alone.",
+}
+
+
+def brief(value: float, digits: int = 3) -> str:
+    """Few significant digits: 1e-5, 0.0123, 12,346."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    if not 0 < abs(value) < 1e-3:
+        return f"{value:.{digits}g}"
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    return f"{float(mantissa):g}e{int(exponent)}"
+
+
+def fixed(value: float, digits: int = 3) -> str:
+    """Rounded to the nearest."""
+    return f"{value:.{digits}f}" if math.isfinite(value) else "∞" if value > 0 else str(value)
+
+
+def down(value: float, digits: int = 3) -> str:
+    """Rounded down, so that a lower bound stays one. A value within 1e-9 of the next digit counts as reaching it."""
+    if not math.isfinite(value):
+        return fixed(value)
+    unit = 10**digits
+    return fixed(math.floor(value * unit + 1e-9 * unit) / unit, digits)
+
+
+def percent(share: float) -> str:
+    """Whole percent; a little less or more than all is not shown as all."""
+    text = f"{share:.0%}"
+    if text != "100%" or share == 1:
+        return text
+    return f"{(math.floor if share < 1 else math.ceil)(1000 * share) / 10:.1f}%"
+
+
+def qualifiers(claim: Claim) -> str:
+    """Everything without which an epsilon means nothing, in one line."""
+    return (
+        f"δ = {brief(claim.delta)} · neighbours: {claim.adjacency} · unit: {claim.unit} · "
+        f"attacker sees: {claim.threat_model}"
+    )
+
+
+def releases(claim: Claim) -> str:
+    return "one release" if claim.rounds == 1 else f"{claim.rounds} releases"
+
+
+def verdict(audit: RoundAudit) -> Verdict:
+    """Contradicted as soon as one attack's finding is; each attack stands for itself at level ``alpha``."""
+    contradicted = any(attack.finding.verdict is Verdict.CONTRADICTED for attack in audit.attacks)
+    return Verdict.CONTRADICTED if contradicted else Verdict.CONSISTENT
+
+
+def answer(audit: RoundAudit) -> tuple[str, ...]:
+    """What was found, in a few plain sentences, every figure in them from the audit."""
+    found, claim = rows(audit), audit.claim.eps_pld_upper
+    strongest = best(found)
+    if strongest is None:
+        return ("No attack was run.",)
+    natural = best(found, CanaryKind.REAL)
+    sentences = [
+        f"The accounting promises an epsilon of at most {claim:.4f} for {releases(audit.claim)} "
+        f"(δ = {brief(audit.claim.delta)}). The strongest of {_count(len(found))}, {strongest.attack}, reaches an exact "
+        f"epsilon of {down(strongest.exact.eps_lower)}, {percent(strongest.share)} of the promise"
+        + (
+            f"; the strongest against a real user, {natural.attack}, reaches {down(natural.exact.eps_lower)}, "
+            f"{percent(natural.share)}."
+            if natural is not None and natural is not strongest
+            else "."
+        ),
+        f"From {audit.trials:,} simulated trials per hypothesis alone one could certify, with "
+        f"{percent(1 - audit.alpha)} confidence, at least {down(strongest.monte_carlo.eps_lower)} for {strongest.attack} by counting, and at least "
+        f"{down(strongest.variance_reduced.eps_lower)} when the noise is integrated instead of drawn.",
+    ]
+    return (*sentences, _conclusion(audit))
+
+
+def _conclusion(audit: RoundAudit) -> str:
+    against = [a.name for a in audit.attacks if a.finding.verdict is Verdict.CONTRADICTED]
+    if not against:
+        return f"Verdict: {Verdict.CONSISTENT}. {CAVEAT}"
+    correction = (
+        f" Each attack has its own error budget of {brief(audit.alpha)}; nothing corrects for the number of attacks."
+        if len(audit.attacks) > 1
+        else ""
+    )
+    return f"Verdict: {Verdict.CONTRADICTED} by {_listed(against)}.{correction}"
+
+
+def randomness(audit: RoundAudit) -> str:
+    """What the source of randomness means for whoever holds the release."""
+    if audit.randomness == "simulated":
+        return (
+            "simulated: every random number follows from the study's seed, so whoever knows the seed can recompute the "
+            "noise and take it off. Such a release protects nobody, whatever its epsilon; it is there to be studied."
+        )
+    if audit.randomness == "protected":
+        return (
+            "protected: participation was drawn from a secret key and the noise from the operating system's entropy. "
+            "The round cannot be reproduced."
+        )
+    return audit.randomness
+
+
+def how_to_read(audit: RoundAudit) -> tuple[str, ...]:
+    """A few lines below the table."""
+    level = f"{percent(1 - audit.alpha)}"
+    return (
+        "exact: epsilon of the attack's score on its strongest canary, computed for the modelled mechanism.",
+        f"MC ≥: what {audit.trials:,} trials a side certify by counting ({level} per attack over all its canaries).",
+        "VR ≥: the same confidence with the noise integrated instead of drawn.",
+        f"of claim: exact / {audit.claim.eps_pld_upper:.4f}. μ_eff: distance of the score's two means, in noise units, "
+        f"if the canary takes part.",
+        "Epsilons below the claim are no proof of it: other attacks may show more.",
+    )
+
+
+def _count(attacks: int) -> str:
+    return "one attack" if attacks == 1 else f"{attacks} attacks"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else words[0]

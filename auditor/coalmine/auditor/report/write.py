@@ -1,0 +1,40 @@
+"""Whole files or none."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from coalmine.protocol.errors import StorageError
+
+
+def write_bytes(path: Path, data: bytes) -> Path:
+    """Write next to ``path``, then move into place.
+
+    Raises:
+        StorageError: no space, no permission, no such folder.
+    """
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        remedy = "choose a folder with space that can be written"
+        raise StorageError(error.strerror or "cannot be written", where=str(path), remedy=remedy) from error
+    return path
+
+
+def write_text(path: Path, text: str) -> Path:
+    """:func:`write_bytes` of UTF-8.
+
+    Raises:
+        StorageError: no space, no permission, no such folder.
+    """
+    return write_bytes(path, text.encode())

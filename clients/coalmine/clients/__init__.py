@@ -1,0 +1,1 @@
+"""What runs at a user's side: data, encoder, voting, availability."""

@@ -1,0 +1,1 @@
+"""Where users and their records come from: files, data sets that ship with packages, generated people."""

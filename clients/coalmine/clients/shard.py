@@ -1,0 +1,121 @@
+"""A shard: one worker that hosts thousands of clients.
+
+Every client keeps its own data, its own stream and its own draw; the shard only computes their votes together. What
+leaves a shard in a round is one sum on the fixed-point grid, handed to the aggregator and to nobody else. All calls
+name everything they depend on, so a call repeated after a crash gives the same sum.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coalmine.clients.client import Client
+from coalmine.protocol.ballot import Ballot
+from coalmine.protocol.bank import verify
+from coalmine.protocol.errors import ModelError
+from coalmine.protocol.privacy import Mechanism
+from coalmine.protocol.randomness import participates
+from coalmine.protocol.route import Routes, reroute, route_retained
+from coalmine.protocol.tally import Votes, add_votes, tally
+
+HandIn = Callable[[Sequence[int], int, NDArray[np.int64]], None]
+"""Called with (rounds, shard number, (len(rounds), p) sums)."""
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """The clients of one shard.
+
+    Attributes:
+        ids: n user ids. records: (rows, d) float32, the embedded records of all of them.
+        offsets: (n + 1,) client u holds rows ``offsets[u] : offsets[u + 1]``.
+    """
+
+    ids: tuple[str, ...]
+    records: NDArray[np.float32]
+    offsets: NDArray[np.int64]
+
+
+class Shard:
+    """Hosts clients and answers for them.
+
+    Args:
+        number: this shard's number in the round, which lets the aggregator recognise a repeated part.
+        key: decides participation; known to the clients' side only.
+        bits: fractional bits of the public grid.
+    """
+
+    def __init__(self, number: int, hosted: Hosted, mechanism: Mechanism, key: bytes, bits: int) -> None:
+        self._number = number
+        self._hosted = hosted
+        self._mechanism = mechanism
+        self._key = key
+        self._bits = bits
+        self._retained: tuple[bytes, Routes] | None = None
+        self._votes: tuple[str, Votes] | None = None
+
+    def process_id(self) -> int:
+        """For tests that kill this worker."""
+        return os.getpid()
+
+    def take_part(self, ballot: Ballot, rounds: Sequence[int], guest: Client | None, hand_in: HandIn) -> None:
+        """Draw every client's participation in each round and hand in one sum a round.
+
+        Args:
+            guest: a further client hosted for these rounds only (a canary that is eligible).
+
+        Raises:
+            CommitmentMismatch: the bank is not the committed one; nothing is handed in.
+        """
+        votes = self._cast(ballot)
+        sums = np.zeros((len(rounds), len(ballot.bank)), np.int64)
+        visit = guest.vote(ballot, self._mechanism, self._bits) if guest is not None else None
+        for row, number in enumerate(rounds):
+            add_votes(votes, self._draw(number), sums[row])
+            if guest is not None and visit is not None and guest.takes_part(self._key, number, self._mechanism.q):
+                sums[row] += visit
+        hand_in(rounds, self._number, sums)
+
+    def votes_on(self, ballot: Ballot, coordinates: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Every client's vote on some coordinates: (n, len(coordinates)). What only a simulation's owner may know: the
+        exact audit needs it, no party of the protocol ever gets it."""
+        return self._cast(ballot).on(coordinates, len(ballot.bank))
+
+    def _draw(self, round: int) -> NDArray[np.bool_]:
+        q = self._mechanism.q
+        return np.fromiter(
+            (participates(self._key, round, id, q) for id in self._hosted.ids), bool, len(self._hosted.ids)
+        )
+
+    def _cast(self, ballot: Ballot) -> Votes:
+        verify(ballot.bank, ballot.commitment)
+        if self._votes is None or self._votes[0] != ballot.commitment.digest:
+            routes = reroute(
+                self._routes_without_probes(ballot),
+                self._hosted.records,
+                ballot.candidates[ballot.positions],
+                ballot.positions,
+            )
+            votes = tally(routes, self._hosted.offsets, self._mechanism, self._bits)
+            self._votes = (ballot.commitment.digest, votes)
+        return self._votes[1]
+
+    def _routes_without_probes(self, ballot: Ballot) -> Routes:
+        if self._hosted.records.shape[1] != ballot.candidates.shape[1]:
+            raise ModelError(
+                f"records have {self._hosted.records.shape[1]} dimensions, the bank {ballot.candidates.shape[1]}",
+                remedy="embed both with the bank's encoder",
+            )
+        kept = np.setdiff1d(np.arange(len(ballot.bank)), ballot.positions)
+        key = ballot.positions.tobytes() + np.ascontiguousarray(ballot.candidates[kept]).tobytes()
+        if self._retained is None or self._retained[0] != key:
+            routes = route_retained(
+                self._hosted.records, ballot.candidates, self._mechanism.votes_per_record, ballot.positions
+            )
+            self._retained = (key, routes)
+        return self._retained[1]

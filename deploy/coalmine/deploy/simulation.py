@@ -1,0 +1,158 @@
+"""Thousands of clients on one machine: shard actors, one a core, and one aggregator actor.
+
+The server's side of this module gets releases and nothing else. A shard hands its noise-free sum to the aggregator
+directly, so it never passes through the driver. A shard that dies is restarted by Ray and repeats its call; the
+aggregator ignores a part it already has.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import ray
+from numpy.typing import NDArray
+from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
+from threadpoolctl import threadpool_limits
+
+from coalmine.clients.client import Client
+from coalmine.clients.shard import Hosted, Shard
+from coalmine.protocol.ballot import Ballot
+from coalmine.protocol.bank import Bank, Commitment
+from coalmine.protocol.errors import CoalmineError, ContributionError
+from coalmine.protocol.ports import Encoder
+from coalmine.protocol.privacy import Mechanism
+from coalmine.protocol.randomness import Protected, Randomness, Simulated
+from coalmine.protocol.release import Release
+from coalmine.protocol.vote import grid_bits
+from coalmine.server.aggregate import Aggregator
+
+_ROUNDS_PER_CALL = 32
+_WORKER_LOST = ContributionError(
+    "a worker process died and could not be restarted; nothing was released",
+    remedy="look for lack of memory, then run the study again",
+)
+
+
+class _ShardActor(Shard):
+    """A shard that hands in through an actor handle, on one thread."""
+
+    def __init__(self, number: int, hosted: list[Any], mechanism: Mechanism, key: bytes, bits: int) -> None:
+        threadpool_limits(1)
+        super().__init__(number, ray.get(hosted[0]), mechanism, key, bits)
+
+    def serve(self, ballot: Ballot, rounds: Sequence[int], guest: Client | None, aggregator: Any) -> None:
+        self.take_part(
+            ballot, rounds, guest, lambda named, number, sums: ray.get(aggregator.add.remote(named, number, sums))
+        )
+
+
+class SimulatedPopulation:
+    """The clients of a study behind ``protocol.ports.Population``.
+
+    Args:
+        hosted: all clients. encoder: the clients' encoder. randomness: participation key for the clients, noise for the
+            aggregator. positions: (r,) ascending, where the study declared probes. workers: shard actors.
+    """
+
+    def __init__(
+        self,
+        hosted: Hosted,
+        encoder: Encoder,
+        mechanism: Mechanism,
+        randomness: Randomness,
+        positions: NDArray[np.int64],
+        workers: int,
+    ) -> None:
+        eligible = len(hosted.ids) + 1  # a canary may be eligible besides
+        self.bits = grid_bits(eligible, mechanism)
+        key = randomness.participation_key
+        shard = ray.remote(_ShardActor).options(num_cpus=0, max_restarts=-1, max_task_retries=-1)
+        self._parts = [ray.put(part) for part in split_clients(hosted, workers)]  # kept for shards that restart
+        self._shards: list[Any] = [
+            shard.remote(number, [part], mechanism, key, self.bits) for number, part in enumerate(self._parts)
+        ]
+        self._aggregator: Any = (
+            ray.remote(Aggregator)
+            .options(num_cpus=0, max_restarts=0)
+            .remote(mechanism, len(self._shards), self.bits, _noise_only(randomness))
+        )
+        self._guest: Client | None = None
+        self._encoder = encoder
+        self._positions = positions
+        self._embedded: dict[str, NDArray[np.float32]] = {}
+        self._posted: tuple[Bank, Commitment] | None = None
+        self._ballot: Any = None
+
+    def admit(self, guest: Client | None) -> None:
+        """From now on this client is eligible beside the hosted ones (a canary); ``None``: nobody is."""
+        self._guest = guest
+
+    def releases(self, rounds: Sequence[int], bank: Bank, commitment: Commitment) -> list[Release]:
+        """See ``protocol.ports.Population``."""
+        ballot = self._post(bank, commitment)
+        done: list[Release] = []
+        for start in range(0, len(rounds), _ROUNDS_PER_CALL):
+            part = list(rounds[start : start + _ROUNDS_PER_CALL])
+            _collect(
+                shard.serve.remote(ballot, part, self._guest if number == 0 else None, self._aggregator)
+                for number, shard in enumerate(self._shards)
+            )
+            done += _collect(self._aggregator.release.remote(round, commitment) for round in part)
+        return done
+
+    def votes_on(self, bank: Bank, commitment: Commitment, coordinates: NDArray[np.int64]) -> NDArray[np.float64]:
+        """All clients' votes on some coordinates, (n, len(coordinates)): what only a simulation's owner knows."""
+        ballot = self._post(bank, commitment)
+        return np.concatenate(_collect(shard.votes_on.remote(ballot, coordinates) for shard in self._shards))
+
+    def process_ids(self) -> list[int]:
+        """Of the shards, for tests that kill one."""
+        return _collect(shard.process_id.remote() for shard in self._shards)
+
+    def close(self) -> None:
+        """Stop the actors of this population."""
+        for actor in (*self._shards, self._aggregator):
+            ray.kill(actor)
+
+    def _post(self, bank: Bank, commitment: Commitment) -> Any:
+        """Every client embeds the bank with its own encoder; on one machine they share one copy by reference."""
+        if self._posted != (bank, commitment):
+            new = [text for text in bank.texts if text not in self._embedded]
+            self._embedded |= dict(zip(new, self._encoder.encode(new, what="bank"), strict=True))
+            candidates = np.stack([self._embedded[text] for text in bank.texts])
+            self._ballot = ray.put(Ballot(bank, commitment, candidates, self._positions))
+            self._posted = (bank, commitment)
+        return self._ballot
+
+
+def split_clients(hosted: Hosted, shards: int) -> list[Hosted]:
+    """Consecutive clients per shard, about the same number of records each."""
+    rows = np.linspace(0, hosted.offsets[-1], shards + 1)
+    edges = np.searchsorted(hosted.offsets, rows)
+    edges[0], edges[-1] = 0, len(hosted.ids)
+    parts = []
+    for first, last in itertools.pairwise(edges):
+        low, high = hosted.offsets[first], hosted.offsets[last]
+        parts.append(Hosted(hosted.ids[first:last], hosted.records[low:high], hosted.offsets[first : last + 1] - low))
+    return parts
+
+
+def _noise_only(randomness: Randomness) -> Randomness:
+    """The aggregator draws noise; the participation key is the clients'."""
+    return randomness if isinstance(randomness, Simulated) else Protected(b"")
+
+
+def _collect(calls: Iterable[Any]) -> list[Any]:
+    try:
+        return list(ray.get(list(calls)))
+    except RayTaskError as error:
+        if isinstance(error.cause, CoalmineError):
+            raise error.cause from None
+        if isinstance(error.cause, RayActorError | OutOfMemoryError):
+            raise _WORKER_LOST from None
+        raise
+    except (RayActorError, OutOfMemoryError):
+        raise _WORKER_LOST from None

@@ -1,0 +1,238 @@
+"""Routing at speed: the k nearest candidates of many records.
+
+Differs from ``vote.nearest_candidates`` in how, never in what: one single-precision matrix product finds every
+candidate that could be among the k nearest given its rounding error bound, and those few are ranked by the same float64
+distance, summed in the same fixed order, ties to the lowest index. So the result does not depend on block size, threads
+or the matrix library.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from coalmine.protocol.errors import BankError, DataError, ModelError
+
+_BLOCK_VALUES = 1 << 21
+_STRIDE = 64
+
+
+@dataclass(frozen=True)
+class Routes:
+    """Where records vote.
+
+    Attributes:
+        index: (n, k) int32 bank indices, nearest first.
+        distance: (n, k) float64 squared Euclidean distances.
+    """
+
+    index: NDArray[np.int32]
+    distance: NDArray[np.float64]
+
+
+def route(
+    records: NDArray[np.floating],
+    candidates: NDArray[np.floating],
+    k: int,
+    *,
+    block: int | None = None,
+    threads: int = 1,
+) -> Routes:
+    """The k nearest candidates of each record.
+
+    Args:
+        records: (n, d), candidates: (p, d), both float32 or float64, rows close to unit length.
+        block: records per matrix product; threads: that scan it (the product has its own). Performance only.
+
+    Raises:
+        BankError: fewer than k candidates. ModelError: a value that is not finite. DataError: dimensions differ.
+    """
+    floor = np.full((len(records), k), np.inf)
+    nobody = np.full((len(records), k), -1, np.int32)
+    if len(candidates) < k:
+        raise BankError(f"{len(candidates)} candidates, but each record votes for {k}", remedy="enlarge the bank")
+    return _merge(
+        Routes(nobody, floor), records, candidates, np.arange(len(candidates), dtype=np.int32), block, threads
+    )
+
+
+def reroute(
+    retained: Routes,
+    records: NDArray[np.floating],
+    probes: NDArray[np.floating],
+    positions: NDArray[np.integer],
+    *,
+    block: int | None = None,
+    threads: int = 1,
+) -> Routes:
+    """Routes over a bank whose ``positions`` hold ``probes``, given the routes over all other candidates.
+
+    Args:
+        retained: routes over the bank without ``positions``, with indices of the full bank.
+        probes: (r, d). positions: (r,) ascending bank indices of the probes.
+    """
+    return _merge(retained, records, probes, np.ascontiguousarray(positions, np.int32), block, threads)
+
+
+def route_retained(
+    records: NDArray[np.floating],
+    candidates: NDArray[np.floating],
+    k: int,
+    positions: NDArray[np.integer],
+    *,
+    threads: int = 1,
+) -> Routes:
+    """Routes over the bank without ``positions``, with indices of the full bank."""
+    kept = np.setdiff1d(np.arange(len(candidates)), positions)
+    routes = route(records, candidates[kept], k, threads=threads)
+    return Routes(kept.astype(np.int32)[routes.index], routes.distance)
+
+
+def _merge(
+    routes: Routes,
+    records: NDArray[np.floating],
+    candidates: NDArray[np.floating],
+    positions: NDArray[np.int32],
+    block: int | None,
+    threads: int,
+) -> Routes:
+    index, distance = routes.index.copy(), routes.distance.copy()
+    n, p = len(records), len(candidates)
+    if n == 0 or p == 0:
+        return Routes(index, distance)
+    if records.shape[1] != candidates.shape[1]:
+        raise DataError(
+            f"records have {records.shape[1]} dimensions and candidates {candidates.shape[1]}",
+            remedy="embed both with one encoder",
+        )
+    exact_records, exact_candidates = _finite(records), _finite(candidates)
+    single = np.ascontiguousarray(candidates, np.float32)
+    half_norms = (0.5 * np.einsum("ij,ij->i", exact_candidates, exact_candidates, dtype=np.float64)).astype(np.float32)
+    slack = _slack(exact_records, exact_candidates)
+    rows = block or max(1, _BLOCK_VALUES // p)
+    scores = np.empty((min(rows, n), p), np.float32)
+
+    def scan(first: int, start: int, stop: int) -> None:
+        part = slice(start, stop)
+        _scan(
+            scores[start - first : stop - first],
+            half_norms,
+            slack,
+            exact_records[part],
+            exact_candidates,
+            positions,
+            index[part],
+            distance[part],
+        )
+
+    with ThreadPoolExecutor(threads) as pool:
+        for first in range(0, n, rows):
+            last = min(first + rows, n)
+            part = exact_records[first:last].astype(np.float32, copy=False)
+            np.matmul(part, single.T, out=scores[: last - first])
+            edges = np.linspace(first, last, threads + 1).astype(int).tolist()
+            list(pool.map(scan, [first] * threads, edges[:-1], edges[1:]))
+    return Routes(index, distance)
+
+
+def _finite(array: NDArray[np.floating]) -> NDArray[np.floating]:
+    kept = array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+    if not np.isfinite(kept).all():
+        row = int(np.flatnonzero(~np.isfinite(kept).all(axis=1))[0])
+        raise ModelError(
+            "an embedding holds a value that is not finite", where=f"row {row}", remedy="check the encoder"
+        )
+    return np.ascontiguousarray(kept)
+
+
+def _slack(records: NDArray[np.floating], candidates: NDArray[np.floating]) -> np.float32:
+    """Twice the largest error of a single-precision score: inner products of length d are within (d + 8) 2^-24 of the
+    truth times both norms (Higham 2002, section 3.1, with room for the casts and the half norm)."""
+    reach = max(_largest_norm(records), _largest_norm(candidates))
+    return np.float32(2.0 * (records.shape[1] + 8) * 2.0**-24 * max(reach, 1e-30) ** 2 * 1.01)
+
+
+def _largest_norm(array: NDArray[np.floating]) -> float:
+    return float(np.sqrt(np.einsum("ij,ij->i", array, array).max()))
+
+
+@numba.njit(nogil=True, cache=True)
+def _distance(record, candidate):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    total = 0.0
+    for i in range(record.shape[0]):
+        difference = np.float64(record[i]) - np.float64(candidate[i])
+        total += difference * difference
+    return total
+
+
+@numba.njit(nogil=True, cache=True)
+def _insert(index, distance, at, away):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Put candidate ``at`` into one record's list, sorted by (distance, index)."""
+    k = index.shape[0]
+    if away > distance[k - 1] or (away == distance[k - 1] and at > index[k - 1] and index[k - 1] >= 0):
+        return
+    slot = k - 1
+    while slot > 0 and (
+        distance[slot - 1] > away or (distance[slot - 1] == away and (index[slot - 1] > at or index[slot - 1] < 0))
+    ):
+        index[slot] = index[slot - 1]
+        distance[slot] = distance[slot - 1]
+        slot -= 1
+    index[slot] = at
+    distance[slot] = away
+
+
+@numba.njit(nogil=True, cache=True)
+def _scan(scores, half_norms, slack, records, candidates, positions, index, distance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    short = np.empty(scores.shape[1], np.int32)
+    best = np.empty(index.shape[1], np.float32)
+    for row in range(scores.shape[0]):
+        _scan_row(
+            scores[row], half_norms, slack, records[row], candidates, positions, index[row], distance[row], short, best
+        )
+
+
+@numba.njit(nogil=True, fastmath={"nnan", "ninf", "nsz"}, cache=True)
+def _highest(score, half_norms, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """A maximum may be taken in any order, so this one may use vector instructions."""
+    top = np.float32(-3.0e38)
+    for j in range(start, stop):
+        top = max(top, score[j] - half_norms[j])
+    return top
+
+
+@numba.njit(nogil=True, cache=True)
+def _scan_row(score, half_norms, slack, record, candidates, positions, index, distance, short, best):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    p = score.shape[0]
+    k = index.shape[0]
+    squared = np.float32(0.0)
+    for i in range(record.shape[0]):
+        squared += np.float32(record[i]) * np.float32(record[i])
+    for slot in range(k):  # score of a known candidate: (||x||^2 - distance) / 2
+        best[slot] = np.float32(0.5) * (squared - np.float32(distance[slot])) if index[slot] >= 0 else -np.inf
+    floor = best[k - 1] - slack
+    found = 0
+    for start in range(0, p, _STRIDE):
+        stop = min(start + _STRIDE, p)
+        if _highest(score, half_norms, start, stop) < floor:
+            continue
+        for j in range(start, stop):
+            value = score[j] - half_norms[j]
+            if value >= floor:
+                short[found] = j
+                found += 1
+                if value > best[k - 1]:
+                    slot = k - 1
+                    while slot > 0 and best[slot - 1] < value:
+                        best[slot] = best[slot - 1]
+                        slot -= 1
+                    best[slot] = value
+                    floor = best[k - 1] - slack
+    for i in range(found):
+        j = short[i]
+        if score[j] - half_norms[j] >= floor:
+            _insert(index, distance, positions[j], _distance(record, candidates[j]))

@@ -1,0 +1,1 @@
+"""Coordination: banks, generators, commit-then-draw rounds, the noisy release."""
