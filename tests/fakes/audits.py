@@ -1,7 +1,7 @@
 """A ``RoundAudit`` with the shape and size of a real one, made without clients, encoder or bank.
 
-Every canary is a subsampled Gaussian without background, so that its exact epsilon has a closed form; Monte-Carlo counts
-are the expected ones. Norms are chosen so that the epsilons resemble those measured on real text.
+Every canary is a subsampled Gaussian without background, so that its exact epsilon has a closed form; Monte-Carlo
+counts are the expected ones. Norms are chosen so that the epsilons resemble those measured on real text.
 """
 
 from __future__ import annotations
@@ -168,16 +168,16 @@ def _canary(name: str, canary: int, mu: float, canaries: int, trials: int, repla
     ceiling, clipped, hit = (
         ideal_epsilon(norm / MECHANISM.clip, q, delta) for norm in (MECHANISM.clip, whole_norm, reached)
     )
-    waterfall = Waterfall(
-        (
-            Step("ceiling", ceiling, "A vote of norm C that nobody else disturbs: all the mechanism can give away.", Assurance.EXACT),
-            Step("clipping slack", clipped, "The canary's vote is shorter than C.", Assurance.EXACT),
-            Step("votes that miss the coordinates", hit, "Part of the vote falls on coordinates that are not audited.", Assurance.EXACT),
-            Step("other users' traffic", exact + 2e-4, "Other users vote for the same candidates and hide the canary.", Assurance.EXACT),
-            Step("estimated design", exact, "The score's moments come from public users, not from the cohort.", Assurance.EXACT),
-            Step("finite trials", certified, "What the trials certify at the stated confidence.", Assurance.FORMAL),
-        )
-    )  # fmt: skip
+    told = (
+        ("ceiling", ceiling, "A vote of full length C that nobody else disturbs."),
+        ("clipping slack", clipped, "The canary's clipped vote may be shorter than C."),
+        ("votes that miss the coordinates", hit, "Part of the vote falls on coordinates that are not audited."),
+        ("other users' traffic", exact + 2e-4, "Other users vote on the audited coordinates too."),
+        ("estimated design", exact, "The score is designed on auxiliary users instead."),
+    )
+    steps = [Step(step, eps, why, Assurance.EXACT, 8e-8) for step, eps, why in told]
+    last = Step("finite trials", certified, "What finitely many trials certify with confidence.", Assurance.FORMAL)
+    waterfall = Waterfall((*steps, last))
     return CanaryAudit(
         attack=name,
         canary=canary,

@@ -50,16 +50,15 @@ class Law:
             return np.where(a > 0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a))
 
         f0, moved = (
-            between(*((np.asarray(end)[:, None] - shift - self.means) / self.tau for end in (left, right))) @ self.weights
+            between(*((np.asarray(end)[:, None] - shift - self.means) / self.tau for end in (left, right)))
+            @ self.weights
             for shift in (0.0, self.s)
         )
         return f0, (1 - self.q) * f0 + self.q * moved
 
     def epsilon(self, delta, points=6001):
         reach = 9 * self.tau
-        grid = np.linspace(
-            self.means.min() - reach + min(0, self.s), self.means.max() + reach + max(0, self.s), points
-        )
+        grid = np.linspace(self.means.min() - reach + min(0, self.s), self.means.max() + reach + max(0, self.s), points)
         ratio = self._log_ratio(grid)
 
         def divergence(eps, direction):

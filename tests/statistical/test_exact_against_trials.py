@@ -18,7 +18,13 @@ def case(seed):
     rng = np.random.default_rng(seed)
     projections = rng.normal(size=rng.integers(1, 120)) * rng.choice([0.05, 0.3, 3.0])
     projections[rng.random(len(projections)) < 0.3] = 0
-    return rng, projections, rng.choice([-1, 1]) * rng.uniform(0.1, 3), rng.uniform(0.3, 1.5), rng.choice([0.1, 0.5, 1.0])
+    return (
+        rng,
+        projections,
+        rng.choice([-1, 1]) * rng.uniform(0.1, 3),
+        rng.uniform(0.3, 1.5),
+        rng.choice([0.1, 0.5, 1.0]),
+    )
 
 
 def draws(rng, projections, s, tau, q, present):

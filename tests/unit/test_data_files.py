@@ -111,6 +111,10 @@ def test_a_whole_number_and_its_text_are_one_user(write):
     assert [user.records for user in read_file(FileSource(path)).users] == [("a", "b", "c")]
 
 
+def test_true_is_not_the_number_one(write):
+    assert "line 2 has a user id that is neither" in error_of(write("a.jsonl", jsonl(good(1), good(True))))
+
+
 @pytest.mark.parametrize(
     ("value", "label"),
     [("x", "x"), (None, ""), ("  ", ""), (3, "3"), (3.0, "3"), (2.5, "2.5"), (True, "true"), (float("nan"), "")],

@@ -30,14 +30,14 @@ def test_another_seed_gives_other_people():
 
 
 def test_texts_differ_within_and_nearly_always_across_users():
-    assert all(len(set(user.records)) == 32 for user in POPULATION.users)
+    assert all(len(user.records) == len(set(user.records)) == 32 for user in POPULATION.users)
     texts = [text for user in POPULATION.users for text in user.records]
     assert len(set(texts)) > 0.99 * len(texts)
 
 
 def test_a_persona_has_a_thousand_things_to_say():
-    (user,) = write_personas(PersonasSource(1, 1000)).users
-    assert len(set(user.records)) == 1000
+    for user in write_personas(PersonasSource(8, 1000)).users:
+        assert len(user.records) == len(set(user.records)) == 1000
 
 
 def test_labels_are_communities_and_all_occur():

@@ -23,7 +23,12 @@ def random_case(seed):
     projections = rng.normal(size=rng.integers(0, 9)) * rng.choice([0.1, 1.0, 4.0])
     if rng.random() < 0.3:
         projections = np.round(projections)
-    return projections, rng.choice([-1, 1]) * rng.choice([0.2, 1.0, 2.5]), rng.uniform(0.4, 1.5), rng.choice([0.05, 0.3, 0.8])
+    return (
+        projections,
+        rng.choice([-1, 1]) * rng.choice([0.2, 1.0, 2.5]),
+        rng.uniform(0.4, 1.5),
+        rng.choice([0.05, 0.3, 0.8]),
+    )
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -1,5 +1,7 @@
 """Where the distance to the ceiling goes."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -43,7 +45,7 @@ def test_every_step_is_the_epsilon_it_names():
     assert all(step.error <= 1e-7 for step in steps[:5])
     assert steps[5].error is None
     assert len({step.name for step in steps}) == 6
-    assert all(above.eps > below.eps for above, below in zip(steps[:3], steps[1:4], strict=True))
+    assert all(above.eps > below.eps for above, below in pairwise(steps[:4]))
 
 
 def test_without_others_only_what_the_canary_itself_lacks_is_lost():

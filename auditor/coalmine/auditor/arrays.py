@@ -24,7 +24,7 @@ class ArraysResult:
     """What the audit of a case found.
 
     Attributes:
-        greedy_norm, greedy_mu: (r,) pool indices in the order chosen; the rest is computed with ``greedy_mu`` as probes.
+        greedy_norm, greedy_mu: (r,) pool indices in the order chosen; all that follows has ``greedy_mu`` as probes.
         J_norm, J_mu: final objective of each selection.
         canary_routes: (n, k) bank indices per record, nearest first.
         canary_h: (p,) the canary's unclipped histogram.

@@ -1,11 +1,12 @@
 """The law of the score when the canary is absent, by its characteristic function.
 
-In units of the noise, ``T = sum_u J_u s_u + Normal(0, 1)`` with independent ``J_u ~ Bernoulli(q)`` (method, section 7a), so
-``E exp(iwT) = exp(-w^2/2) prod_u (1 + q (exp(i w s_u) - 1))``. The Gaussian factor makes it vanish beyond ``|w| = 8.5``, and
-Chernoff's bound says outside which window T has no mass worth naming: a short Fourier series is the whole law.
+In units of the noise, ``T = sum_u J_u s_u + Normal(0, 1)`` with independent ``J_u ~ Bernoulli(q)`` (method, section
+7a), so ``E exp(iwT) = exp(-w^2/2) prod_u (1 + q (exp(i w s_u) - 1))``. The Gaussian factor makes it vanish beyond
+``|w| = 8.5``, and Chernoff's bound says outside which window T has no mass worth naming: a short Fourier series is the
+whole law.
 
-Tilting by ``exp(theta T)`` keeps the form: every user takes part at its own rate and the Gaussian moves by theta. A tilted
-series resolves a far tail to the relative precision that the plain one has in the middle.
+Tilting by ``exp(theta T)`` keeps the form: every user takes part at its own rate and the Gaussian moves by theta. A
+tilted series resolves a far tail to the relative precision that the plain one has in the middle.
 
 Every number comes with a bound on its error: neglected mass, cut-off, and rounding counted term by term.
 """
@@ -83,10 +84,10 @@ class Background:
         return math.sqrt(1 + float((self.counts * rates * (1 - rates)) @ self.shifts**2))
 
     def edge(self, tilt: float, side: int) -> float:
-        """A point beyond which (side +1 or -1) the tilted law has mass below NEGLECTED and density below PEAK * NEGLECTED.
+        """Beyond it (side +1 or -1) the tilted law has mass below NEGLECTED and density below PEAK * NEGLECTED.
 
-        Chernoff: ``P(T > x) <= exp(K(l) - l x)`` for every ``l > 0``, and the density at most PEAK times that. Any ``l`` is
-        valid; a few steps of ``l K' - K = -log NEGLECTED`` find a good one.
+        Chernoff: ``P(T > x) <= exp(K(l) - l x)`` for every ``l > 0``, and the density at most PEAK times that. Any
+        ``l`` is valid; a few steps of ``l K' - K = -log NEGLECTED`` find a good one.
         """
         cost, base = -math.log(NEGLECTED), self.cumulant(tilt)
         step = side * math.sqrt(2 * cost) / self.std(tilt)
@@ -100,7 +101,7 @@ class Background:
 
 @dataclass(frozen=True)
 class Series:
-    """Fourier series of the tilted law on one window; the density of T is ``exp(log_scale - tilt x)`` times its value at x.
+    """Fourier series of the tilted law on one window. The density of T at x is ``exp(log_scale - tilt x)`` times it.
 
     Attributes:
         tilt, log_scale: theta and the cumulant K(theta).
@@ -122,8 +123,8 @@ class Series:
     def masses(self, left: Array, width: float, parts: int) -> tuple[Array, Array]:
         """Masses of T in cells, and bounds on their errors.
 
-        Each cell ``[left, left + width]`` is cut in equal parts; the transform of a part's window multiplies the series, which
-        is the difference of the CDF without its cancellation.
+        Each cell ``[left, left + width]`` is cut in equal parts; the transform of a part's window multiplies the
+        series, which is the difference of the CDF without its cancellation.
 
         Args:
             left: (n,) left ends inside the window.
@@ -155,7 +156,7 @@ class Series:
         return masses, np.where(log_scale < _FARTHEST, error + np.finfo(np.float64).tiny, np.inf)
 
     def tails(self, points: Array, end: float) -> tuple[Array, float]:
-        """``P(points < T < end)`` by the series without tilt, and a bound on its error. ``end`` is the window's right end."""
+        """``P(points < T < end)`` by a series without tilt, up to the window's right end, and a bound on its error."""
         turning = self.frequencies[1:]
         rotated = np.exp(-1j * np.outer(points - self.mean, turning)) - np.exp(-1j * (end - self.mean) * turning)
         waves = (rotated @ (self.coefficients[1:] / (1j * turning))).real
@@ -176,13 +177,14 @@ def series(background: Background, tilt: float, low: float, high: float) -> Seri
             where="exact audit",
             remedy=f"at most {WIDEST:.0f}: the noise must not vanish against the other users' votes",
         )
-    frequencies = 2 * np.pi / period * np.arange(math.ceil(CUT_OFF * period / (2 * np.pi)) + 1)
+    frequencies: Array = 2 * np.pi / period * np.arange(math.ceil(CUT_OFF * period / (2 * np.pi)) + 1, dtype=np.float64)
     rates = background.rates(tilt)
     log_modulus, phase, terms = _log_characteristic(frequencies, background.shifts, background.counts, rates)
     modulus = np.exp(log_modulus - 0.5 * frequencies**2)
     weights = np.full(len(frequencies), 2 / period)
     weights[0] = 1 / period
-    # First-order rounding bounds: the logarithm's terms, the Gaussian exponent, the turn w (x - mean), and the sum over frequencies.
+    # First-order rounding bounds: the logarithm's terms, the Gaussian exponent, the turn w (x - mean), and the sum over
+    # frequencies.
     rounding = UNIT * (8 * terms + frequencies**2 + 4 * frequencies * period + 4 * (len(frequencies) + 8))
     cut = math.exp(-0.5 * frequencies[-1] ** 2) / (np.pi * frequencies[-1])
     wrapped = 4 * PEAK * NEGLECTED
@@ -197,7 +199,7 @@ def series(background: Background, tilt: float, low: float, high: float) -> Seri
     )
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def _log_characteristic(frequencies: Array, shifts: Array, counts: Array, rates: Array) -> tuple[Array, Array, Array]:
     """Logarithm of ``prod (1 + rate (exp(iws) - 1)) exp(-iw rate s)`` per frequency, and the size of what was added up.
 

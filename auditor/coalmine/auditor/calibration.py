@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainccinv, betaincinv
 
+from coalmine.auditor.background import Array
 from coalmine.auditor.eps_bound import Split, eps_from_bounds
-from coalmine.auditor.exact import Array, Rates, tpr_fpr
+from coalmine.auditor.exact import Rates, tpr_fpr
 from coalmine.auditor.score import Score
 from coalmine.protocol.errors import DataError, StudyError
 
@@ -37,7 +38,7 @@ class Threshold:
 
 
 def multiplicities(population: int, users: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """(users,) how many of N users each calibration user stands for: ``N // users``, and one more for the first ``N % users``."""
+    """(users,) how many of N users each one stands for: ``N // users``, and one more for the first ``N % users``."""
     share, rest = divmod(population, users)
     return np.where(np.arange(users) < rest, share + 1, share).astype(np.int64)
 
@@ -54,9 +55,9 @@ def calibrate(
 ) -> Threshold:
     """The threshold at which ``trials`` trials per hypothesis are expected to certify most.
 
-    Each calibration user stands for several of the N users, in the given order, and each of those takes part on its own: the
-    background has the right mean and variance. The law of T there is exact, so nothing is drawn; a grid over both tails, then two
-    finer ones around the best point, maximise the bound at the expected counts.
+    Each calibration user stands for several of the N users, in the given order, and each of those takes part on its
+    own: the background has the right mean and variance. The law of T there is exact, so nothing is drawn; a grid over
+    both tails, then two finer ones around the best point, maximise the bound at the expected counts.
 
     Args:
         score: of the canary, designed on auxiliary users.
@@ -69,7 +70,9 @@ def calibrate(
         StudyError: trials, delta or alpha out of range.
     """
     if len(votes) == 0:
-        raise DataError("no calibration user", where="calibration", remedy="split off at least one user for calibration")
+        raise DataError(
+            "no calibration user", where="calibration", remedy="split off at least one user for calibration"
+        )
     if not score.signal > 0:
         raise DataError(
             "the canary has no vote on the audited coordinates, so no threshold can show it",

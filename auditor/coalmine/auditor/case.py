@@ -2,13 +2,16 @@
 
 JSON: an object with
 
-    params            {"k", "r", "C", "q", "sigma", "delta", "m"} and, where given, "p", "d", "pool", "N", "n_aux" (must agree)
-    bank (p, d)       embeddings of the candidates        pool (M, d)      embeddings of the probe candidates
-    canary (n, d)     embeddings of the canary's records  aux, test        lists of users, each a list of records (n_u, d)
+    params            k, C, q, sigma, delta, m; where given, p, d, r, pool, N, n_aux must agree with the arrays
+    bank              (p, d) embeddings of the candidates
+    pool              (M, d) embeddings of the probe candidates
+    canary            (n, d) embeddings of the canary's records
+    aux, test         lists of users, each a list of records (n_u, d)
     probe_positions   (r,) ascending bank positions that probes replace
 
-NPZ: the same names; ``params`` is a JSON string, and the users' records are one array ``aux`` (sum n_u, d) with ``aux_offsets``
-(users + 1,) row starts, likewise ``test`` and ``test_offsets``. Other entries are ignored. Every embedding has length 1.
+NPZ: the same names; ``params`` is a JSON string, and the users' records are one array ``aux`` (sum n_u, d) with
+``aux_offsets`` (users + 1,) row starts, likewise ``test`` and ``test_offsets``. Other entries are ignored. Every
+embedding has length 1.
 """
 
 from __future__ import annotations
@@ -84,7 +87,9 @@ def load_case(path: Path) -> dict[str, Any]:
             f"is not a valid {path.suffix[1:]} file of numbers: {error}", where=str(path), remedy="write the file again"
         ) from error
     if not isinstance(case, dict):
-        raise InputError("the file holds no JSON object", where=str(path), remedy='needs {"params": ..., "bank": ..., ...}')
+        raise InputError(
+            "the file holds no JSON object", where=str(path), remedy='needs {"params": ..., "bank": ..., ...}'
+        )
     return case
 
 
@@ -93,7 +98,8 @@ def check_case(case: Mapping[str, Any]) -> Case:
 
     Raises:
         StudyError: a parameter is missing, out of range or disagrees with the arrays.
-        DataError: an array is missing, has the wrong shape, is not finite or not of unit length, or a user has too many records.
+        DataError: an array is missing, has the wrong shape, is not finite or not of unit length, or a user has too many
+            records.
         BankError: the probe positions do not fit the bank, or the pool is smaller than r.
     """
     params = _params(case)
@@ -113,7 +119,10 @@ def check_case(case: Mapping[str, Any]) -> Case:
     positions = _positions(_entry(case, "probe_positions"), len(bank))
     if not len(auxiliary):
         raise DataError("there is no auxiliary user", where="aux", remedy="needs at least one")
-    for what, most in (("canary", len(canary)), *((k, int(np.diff(u.offsets).max(initial=0))) for k, u in (("aux", auxiliary), ("test", test)))):
+    for what, most in (
+        ("canary", len(canary)),
+        *((k, int(np.diff(u.offsets).max(initial=0))) for k, u in (("aux", auxiliary), ("test", test))),
+    ):
         if most > mechanism.max_records:
             raise DataError(f"a user has {most} records", where=what, remedy=f"params.m allows {mechanism.max_records}")
     if len(pool) < len(positions):
@@ -132,13 +141,17 @@ def check_case(case: Mapping[str, Any]) -> Case:
     found = dict(zip(_SIZES, (*bank.shape, len(positions), len(pool), len(test), len(auxiliary)), strict=True))
     for key, size in found.items():
         if key in params and _count(params, key, least=0) != size:
-            raise StudyError(f"says {params[key]!r}, but the arrays say {size}", where=f"params.{key}", remedy="mend one")
+            raise StudyError(
+                f"says {params[key]!r}, but the arrays say {size}", where=f"params.{key}", remedy="mend one"
+            )
     return Case(mechanism, bank, pool, canary, auxiliary, test, positions)
 
 
 def _entry(case: Mapping[str, Any], key: str, inside: str = "") -> Any:
     if key not in case:
-        raise (StudyError if inside else DataError)(f"{inside}{key} is missing", where="case", remedy=nearest(key, case))
+        raise (StudyError if inside else DataError)(
+            f"{inside}{key} is missing", where="case", remedy=nearest(key, case)
+        )
     return case[key]
 
 
@@ -166,7 +179,9 @@ def _number(params: Mapping[str, Any], key: str) -> float:
 def _count(params: Mapping[str, Any], key: str, least: int = 1) -> int:
     value = _number(params, key)
     if not (value.is_integer() and value >= least):
-        raise StudyError(f"{value!r} is not allowed", where=f"params.{key}", remedy=f"needs a whole number from {least}")
+        raise StudyError(
+            f"{value!r} is not allowed", where=f"params.{key}", remedy=f"needs a whole number from {least}"
+        )
     return int(value)
 
 
@@ -186,10 +201,15 @@ def _embeddings(value: Any, where: str, dimension: int | None = None, least: int
         return np.empty((0, dimension or 0))
     if array.ndim != 2 or len(array) < least or (dimension is not None and array.shape[1] != dimension):
         raise DataError(
-            f"has shape {array.shape}", where=where, remedy=f"needs (rows, {dimension or 'dimensions'}), at least {least} rows"
+            f"has shape {array.shape}",
+            where=where,
+            remedy=f"needs (rows, {dimension or 'dimensions'}), at least {least} rows",
         )
     lengths = np.linalg.norm(array, axis=1)
-    for holds, what in ((np.isfinite(lengths), "is not finite"), (np.abs(lengths - 1) <= _UNIT_LENGTH, "has not length 1")):
+    for holds, what in (
+        (np.isfinite(lengths), "is not finite"),
+        (np.abs(lengths - 1) <= _UNIT_LENGTH, "has not length 1"),
+    ):
         if not holds.all():
             row = int(np.flatnonzero(~holds)[0])
             raise DataError(f"the embedding in row {row} {what}", where=where, remedy="needs L2-normalised finite rows")
@@ -201,7 +221,13 @@ def _users(case: Mapping[str, Any], key: str, dimension: int) -> Users:
     if f"{key}_offsets" in case:
         records = _embeddings(value, key, dimension, least=0)
         offsets = _numbers(case[f"{key}_offsets"], f"{key}_offsets", "iu").astype(np.int64)
-        if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or offsets[-1] != len(records) or (np.diff(offsets) < 0).any():
+        if (
+            offsets.ndim != 1
+            or not len(offsets)
+            or offsets[0] != 0
+            or offsets[-1] != len(records)
+            or (np.diff(offsets) < 0).any()
+        ):
             raise DataError(
                 "the row starts do not fit the records",
                 where=f"{key}_offsets",

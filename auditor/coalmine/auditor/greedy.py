@@ -48,17 +48,17 @@ def select_probes(
 ) -> ProbeSelection:
     """Choose r probes from a pool of M.
 
-    The trial bank is the retained bank, then the probes in the order chosen. A record votes for its k nearest candidates, ties to
-    the earlier one. Equal objectives go to the lowest pool index: exactly equal for ``J_norm``, which is counted in integers;
-    within ``TIE`` for ``J_mu``.
+    The trial bank is the retained bank, then the probes in the order chosen. A record votes for its k nearest
+    candidates, ties to the earlier one. Equal objectives go to the lowest pool index: exactly equal for ``J_norm``,
+    which is counted in integers; within ``TIE`` for ``J_mu``.
 
     Args:
-        retained_distance: (m, k) float64, squared distances of the canary's records to their k nearest retained candidates,
-            ascending.
+        retained_distance: (m, k) float64, squared distances of the canary's records to their k nearest retained
+            candidates, ascending.
         pool_distance: (m, M) float64, squared distances of the records to the pool items.
         r: probes to choose, >= 1.
-        covariance: (M, M) positive definite pool covariance for ``J_mu`` (clipped votes of auxiliary users over retained bank
-            and whole pool, scaled to N, plus noise); ``None`` selects by ``J_norm``.
+        covariance: (M, M) positive definite pool covariance for ``J_mu`` (clipped votes of auxiliary users over
+            retained bank and whole pool, scaled to N, plus noise); ``None`` selects by ``J_norm``.
 
     Raises:
         BankError: the pool holds fewer than r items.
@@ -66,7 +66,9 @@ def select_probes(
     """
     records, size = pool_distance.shape
     if not 1 <= r <= size:
-        raise BankError(f"the pool holds {size} items, but {r} probes are to be chosen", remedy="enlarge the pool or lower r")
+        raise BankError(
+            f"the pool holds {size} items, but {r} probes are to be chosen", remedy="enlarge the pool or lower r"
+        )
     if retained_distance.ndim != 2 or len(retained_distance) != records or retained_distance.size == 0:
         raise DataError(
             f"retained distances have shape {retained_distance.shape}, pool distances {pool_distance.shape}",
@@ -89,18 +91,20 @@ def select_probes(
         )
     picks, objectives = _select_mu(nearest, by_item, r, np.ascontiguousarray(covariance))
     if len(picks) < r:
-        raise DataError("the pool covariance is not positive definite", where="greedy selection", remedy="add the noise")
+        raise DataError(
+            "the pool covariance is not positive definite", where="greedy selection", remedy="add the noise"
+        )
     return ProbeSelection(picks, objectives)
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def _trial(
     distance: NDArray[np.float64], reach: NDArray[np.float64], last: NDArray[np.int64], lost: NDArray[np.int64]
 ) -> int:
     """How many records a new candidate gains; ``lost`` (r,) counts what it takes from each chosen probe.
 
-    ``reach`` is each record's distance to its k-th nearest candidate, ``last`` the chosen probe that holds this place, -1 for
-    the retained bank.
+    ``reach`` is each record's distance to its k-th nearest candidate, ``last`` the chosen probe that holds this place,
+    -1 for the retained bank.
     """
     lost[:] = 0
     gained = 0
@@ -112,7 +116,7 @@ def _trial(
     return gained
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def _admit(
     distance: NDArray[np.float64],
     slot: int,
@@ -137,7 +141,7 @@ def _admit(
             counts[slot] += 1
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def _select_norm(
     retained: NDArray[np.float64], by_item: NDArray[np.float64], r: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -166,7 +170,7 @@ def _select_norm(
     return picks, scores
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def _select_mu(
     retained: NDArray[np.float64], by_item: NDArray[np.float64], r: int, covariance: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -174,7 +178,8 @@ def _select_mu(
 
         J = ||L^-1 w||^2 + (w_j - z_j . L^-1 w)^2 / rest_j,    z_j = L^-1 Sigma_j,    rest_j = Sigma_jj - ||z_j||^2
 
-    Choosing j adds one row to L, to L^-1 and to every z; nothing is solved anew. Ends early if some ``rest_j`` is not positive.
+    Choosing j adds one row to L, to L^-1 and to every z; nothing is solved anew. Ends early if some ``rest_j`` is not
+    positive.
     """
     size = len(by_item)
     nearest = retained.copy()

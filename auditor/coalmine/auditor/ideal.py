@@ -12,7 +12,7 @@ from coalmine.protocol.errors import StudyError
 
 
 def ideal_epsilon(mu: float, q: float, delta: float) -> float:
-    """Smallest epsilon >= 0 that holds at ``delta`` in both directions between ``N(0,1)`` and ``(1-q) N(0,1) + q N(mu,1)``.
+    """Smallest epsilon >= 0 at ``delta``, in both directions, between ``N(0,1)`` and ``(1-q) N(0,1) + q N(mu,1)``.
 
     With D(kappa) the Gaussian mechanism's hockey-stick divergence (Balle and Wang 2018), the added user's direction is
     ``q D(kappa)`` at ``exp(eps) = 1 - q + q exp(kappa)`` and the removed user's ``q D(kappa) exp(eps - kappa)`` at

@@ -38,7 +38,9 @@ def moments(votes: NDArray[np.float64], population: int, mechanism: Mechanism) -
         DataError: no user, or a vote that is not finite.
     """
     if votes.ndim != 2 or (len(votes) == 0 and population > 0):
-        raise DataError(f"votes have shape {votes.shape}", where="moments", remedy="(users, coordinates), one user or more")
+        raise DataError(
+            f"votes have shape {votes.shape}", where="moments", remedy="(users, coordinates), one user or more"
+        )
     if not np.isfinite(votes).all():
         raise DataError("a vote is not a finite number", where="moments", remedy="votes come from finite embeddings")
     q, scale = mechanism.q, population / max(1, len(votes))

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coalmine.auditor.exact import Array, ExactEpsilon, exact_epsilon
+from coalmine.auditor.background import Array
+from coalmine.auditor.exact import ExactEpsilon, exact_epsilon
 from coalmine.auditor.ideal import ideal_epsilon
 from coalmine.auditor.moments import Moments, moments
 from coalmine.auditor.score import Score, score

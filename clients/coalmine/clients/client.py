@@ -40,8 +40,12 @@ class Client:
             CommitmentMismatch: the bank is not the committed one.
         """
         verify(ballot.bank, ballot.commitment)
-        routes = route(self.records, ballot.candidates, mechanism.votes_per_record)
+        return self.votes_on(ballot.candidates, mechanism, bits)
+
+    def votes_on(self, candidates: NDArray[np.float32], mechanism: Mechanism, bits: int) -> NDArray[np.int64]:
+        """The vote on (p, d) embedded candidates, (p,) grid units; an auditor computes its own canary's so."""
+        routes = route(self.records, candidates, mechanism.votes_per_record)
         votes = tally(routes, np.array([0, len(self.records)]), mechanism, bits)
-        units = np.zeros(len(ballot.bank), np.int64)
+        units = np.zeros(len(candidates), np.int64)
         units[votes.index] = votes.units
         return units

@@ -19,9 +19,11 @@ def data_source(study: Study) -> DataSource:
     from coalmine.clients.data.files import FileSource
     from coalmine.clients.data.huggingface import HuggingFaceSource
     from coalmine.clients.data.personas import PersonasSource
+    from coalmine.clients.data.rows import Columns
     from coalmine.clients.data.sotu import SotuSource
 
     data = study.data
+    columns = Columns(data.user_column, data.text_column, data.label_column)
     match data.source:
         case "sotu":
             return SotuSource()
@@ -29,21 +31,10 @@ def data_source(study: Study) -> DataSource:
             return PersonasSource(users=data.users, records_per_user=data.records_per_user, seed=study.seed)
         case "file":
             assert data.path is not None
-            return FileSource(
-                data.path,
-                user_column=data.user_column,
-                text_column=data.text_column,
-                label_column=data.label_column,
-                on_bad_record=data.on_bad_record,
-            )
+            return FileSource(data.path, columns, data.on_bad_record)
         case "huggingface":
             return HuggingFaceSource(
-                str(data.path),
-                split=data.split,
-                user_column=data.user_column,
-                text_column=data.text_column,
-                label_column=data.label_column,
-                on_bad_record=data.on_bad_record,
+                str(data.path), split=data.split, columns=columns, on_bad_record=data.on_bad_record
             )
 
 

@@ -52,9 +52,9 @@ def read_bank(path: Path) -> Bank:
             remedy="needs columns text and label and the encoder's id, as `coalmine bank build` writes them",
         )
     texts, labels = table.column("text").to_pylist(), table.column("label").to_pylist()
-    if any(not isinstance(text, str) for text in texts):
+    if any(text is None for text in texts):
         raise BankError("a candidate is not text", where=str(path), remedy="every candidate needs a text")
     try:
-        return Bank(tuple(texts), tuple(label or "" for label in labels), encoder_id.decode())
+        return Bank(tuple(text or "" for text in texts), tuple(label or "" for label in labels), encoder_id.decode())
     except BankError as error:
         raise BankError(error.what, where=f"{path}, {error.where}", remedy=error.remedy) from None

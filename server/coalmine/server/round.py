@@ -1,4 +1,4 @@
-"""Rounds of Private Evolution as the server runs them: publish the commitment, then let the cohort be drawn and vote."""
+"""Rounds of Private Evolution as the server runs them: publish the commitment, then let a cohort be drawn."""
 
 from __future__ import annotations
 

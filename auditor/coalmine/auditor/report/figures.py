@@ -92,10 +92,10 @@ def _legend_of_epsilons(figure: Figure, audit: RoundAudit) -> None:
     from matplotlib.lines import Line2D
 
     level = percent(1 - audit.alpha)
-    exact = {"mfc": PAPER, "mec": EXACT, "mew": 1.2, "ms": 4.6}
+    exact = "exact: best canary, all canaries"
     counted = f"Monte-Carlo bound ({level}, {audit.trials:,} trials)"
     handles = [
-        Line2D([], [], color=EXACT, lw=2.6, marker="o", label="exact: best canary, all canaries", **exact),
+        Line2D([], [], color=EXACT, lw=2.6, marker="o", mfc=PAPER, mec=EXACT, mew=1.2, ms=4.6, label=exact),
         Line2D([], [], color=VARIANCE_REDUCED, marker="D", ls="", ms=6, label=f"variance-reduced bound ({level})"),
         Line2D([], [], color=MONTE_CARLO, marker="^", ls="", ms=6.6, label=counted),
         Line2D([], [], color=CLAIM, lw=1.8, label=f"claim {audit.claim.eps_pld_upper:.4f} (PLD, upper)"),
@@ -109,7 +109,7 @@ def waterfalls(audit: RoundAudit, attacks: Sequence[str] | None = None) -> Figur
     chosen = _chosen(audit, attacks)
     steps = max(len(row.strongest.waterfall.steps) for row in chosen)
     with look():
-        figure, panels = canvas(8.4, 1.85 + 0.40 * steps, len(chosen), sharex=True, sharey=True)
+        figure, panels = canvas(8.4, 1.85 + 0.40 * steps, len(chosen), shared=True)
         for axes, row in zip(panels, chosen, strict=True):
             _waterfall(axes, row, audit.claim)
         panels[0].set_ylim(steps - 0.4, -0.6)
@@ -152,7 +152,7 @@ def trade_offs(audit: RoundAudit, attacks: Sequence[str] | None = None) -> Figur
     chosen = _chosen(audit, attacks)
     floor = 0.3 / audit.trials
     with look():
-        figure, panels = canvas(8.4, 4.7, len(chosen), sharex=True, sharey=True)
+        figure, panels = canvas(8.4, 4.7, len(chosen), shared=True)
         for axes, row in zip(panels, chosen, strict=True):
             _trade_off(axes, row.strongest, audit.claim, floor)
             axes.set_title(f"{row.attack}, {row.kind}")
@@ -212,7 +212,7 @@ def probe_votes(audit: RoundAudit, attacks: Sequence[str] | None = None) -> Figu
     """What the canary adds to each audited candidate, beside other users' expected traffic and the noise."""
     chosen = _chosen(audit, attacks)
     with look():
-        figure, panels = canvas(8.4, 3.9, len(chosen), sharey=True)
+        figure, panels = canvas(8.4, 3.9, len(chosen), shared=True)
         for axes, row in zip(panels, chosen, strict=True):
             _probe_votes(axes, row.strongest)
             axes.set_title(f"{row.attack}, {row.kind}")
@@ -233,8 +233,9 @@ def _probe_votes(axes: Axes, canary: CanaryAudit) -> None:
     mean, std = np.asarray(votes.background_mean), np.asarray(votes.background_std)
     rank = np.arange(1, len(mean) + 1)
     axes.axhspan(0, votes.noise_std, color=LOSS, alpha=0.35, lw=0, label="one noise standard deviation")
-    spread = {"step": "mid", "color": MONTE_CARLO, "alpha": 0.25, "lw": 0, "label": "their spread (one std)"}
-    axes.fill_between(rank, np.maximum(mean - std, 0), mean + std, **spread)
+    label = "their spread (one std)"
+    low = np.maximum(mean - std, 0)
+    axes.fill_between(rank, low, mean + std, step="mid", color=MONTE_CARLO, alpha=0.25, lw=0, label=label)
     axes.step(rank, mean, where="mid", color=MONTE_CARLO, lw=1.3, label="other users, expected")
     axes.bar(rank, votes.canary, width=0.8, color=EXACT, label="canary", zorder=3)
     axes.set_xlim(0.2, len(mean) + 0.8)

@@ -77,12 +77,12 @@ def look() -> Iterator[None]:
         yield
 
 
-def canvas(width: float, height: float, columns: int = 1, **options: object) -> tuple[Figure, list[Axes]]:
-    """An empty figure with one row of axes; inches."""
+def canvas(width: float, height: float, columns: int = 1, *, shared: bool = False) -> tuple[Figure, list[Axes]]:
+    """An empty figure with one row of axes, their y axes shared or not; inches."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(1, columns, squeeze=False, **options)
+    axes = figure.subplots(1, columns, squeeze=False, sharey=shared)
     return figure, list(axes[0])
 
 

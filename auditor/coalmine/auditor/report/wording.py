@@ -78,21 +78,24 @@ def answer(audit: RoundAudit) -> tuple[str, ...]:
     if strongest is None:
         return ("No attack was run.",)
     natural = best(found, CanaryKind.REAL)
-    sentences = [
+    compared = (
+        f"; the strongest against a real user, {natural.attack}, reaches {down(natural.exact.eps_lower)}, "
+        f"{percent(natural.share)}"
+        if natural is not None and natural is not strongest
+        else ""
+    )
+    promise = (
         f"The accounting promises an epsilon of at most {claim:.4f} for {releases(audit.claim)} "
         f"(δ = {brief(audit.claim.delta)}). The strongest of {_count(len(found))}, {strongest.attack}, reaches an exact "
-        f"epsilon of {down(strongest.exact.eps_lower)}, {percent(strongest.share)} of the promise"
-        + (
-            f"; the strongest against a real user, {natural.attack}, reaches {down(natural.exact.eps_lower)}, "
-            f"{percent(natural.share)}."
-            if natural is not None and natural is not strongest
-            else "."
-        ),
+        f"epsilon of {down(strongest.exact.eps_lower)}, {percent(strongest.share)} of the promise{compared}."
+    )
+    certified = (
         f"From {audit.trials:,} simulated trials per hypothesis alone one could certify, with "
-        f"{percent(1 - audit.alpha)} confidence, at least {down(strongest.monte_carlo.eps_lower)} for {strongest.attack} by counting, and at least "
-        f"{down(strongest.variance_reduced.eps_lower)} when the noise is integrated instead of drawn.",
-    ]
-    return (*sentences, _conclusion(audit))
+        f"{percent(1 - audit.alpha)} confidence, at least {down(strongest.monte_carlo.eps_lower)} for "
+        f"{strongest.attack} by counting, and at least {down(strongest.variance_reduced.eps_lower)} when the noise is "
+        f"integrated instead of drawn."
+    )
+    return promise, certified, _conclusion(audit)
 
 
 def _conclusion(audit: RoundAudit) -> str:

@@ -63,7 +63,7 @@ def _publish(draft: Path, final: Path) -> None:
 
 def _convert(source: Path, folder: Path) -> None:
     try:
-        import accelerate  # noqa: F401 - transformers needs both to read GGUF
+        import accelerate  # type: ignore[import-untyped]  # noqa: F401 - transformers needs both to read GGUF
         import gguf  # noqa: F401
     except ImportError as error:
         raise ModelError(
@@ -86,5 +86,5 @@ def _convert(source: Path, folder: Path) -> None:
             del config.quantization_config
         plain = type(model)(config)
         plain.load_state_dict(model.state_dict())
-        plain.to(torch.bfloat16).save_pretrained(folder)
+        plain.bfloat16().save_pretrained(folder)
         tokenizer.save_pretrained(folder)

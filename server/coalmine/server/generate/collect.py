@@ -1,7 +1,7 @@
 """The judge between a generator and a pool: every text is distinct, answers its request, and says what its source says.
 
-Blank, repeated, refused and unfaithful texts are counted and asked for again under new seeds; none is kept, nothing is padded.
-What comes out depends on the generator and the arguments alone, not on what a cache already holds.
+Blank, repeated, refused and unfaithful texts are counted and asked for again under new seeds; none is kept, nothing
+is padded. What comes out depends on the generator and the arguments alone, not on what a cache already holds.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -43,8 +44,8 @@ def collect_samples(
 ) -> TextPool:
     """``size`` distinct texts from labels only, spread evenly over the labels.
 
-    ``sources`` holds the index of each text's label; any prefix of the pool is spread evenly too. ``exclude`` holds texts that
-    must not come out (compared without case and spaces).
+    ``sources`` holds the index of each text's label; any prefix of the pool is spread evenly too. ``exclude`` holds
+    texts that must not come out (compared without case and spaces).
 
     Raises:
         GeneratorError: fewer texts than asked for could be had.
@@ -72,8 +73,8 @@ def collect_paraphrases(
 ) -> TextPool:
     """``size`` distinct rewordings, spread evenly over the sources, none verbatim, each with cosine >= ``min_cosine`` to its source.
 
-    ``sources`` of the pool holds the index of each text's source; any prefix of the pool is spread evenly too. A rewording equal to
-    any source or to a text in ``exclude`` (compared without case and spaces) counts as repeated.
+    ``sources`` of the pool holds the index of each text's source; any prefix of the pool is spread evenly too. A
+    rewording equal to any source or to a text in ``exclude`` (compared without case and spaces) counts as repeated.
 
     Raises:
         GeneratorError: fewer texts than asked for could be had.
@@ -105,7 +106,8 @@ def collect_variations(
 ) -> TextPool:
     """``size`` distinct new texts in the manner of groups of examples, spread evenly over the groups.
 
-    ``sources`` holds the index of each text's group. A text equal to any example or to a text in ``exclude`` counts as repeated.
+    ``sources`` holds the index of each text's group. A text equal to any example or to a text in ``exclude`` counts
+    as repeated.
 
     Raises:
         GeneratorError: fewer texts than asked for could be had.
@@ -121,7 +123,7 @@ def collect_variations(
 def even_shares(size: int, sources: int) -> list[int]:
     """``size`` split over ``sources`` as evenly as whole numbers go, the larger shares spread evenly too."""
     marks = [size * index // sources for index in range(sources + 1)]
-    return [after - before for before, after in zip(marks, marks[1:], strict=False)]
+    return [after - before for before, after in pairwise(marks)]
 
 
 @dataclass
@@ -240,7 +242,8 @@ class _Collection:
             f"{self.counts[reason]} {reason}" for reason in ("blank", "repeated", "refused", "unfaithful")
         )
         return GeneratorError(
-            f"only {have} of {self.size} texts could be had from {self.counts['asked']} requests ({reasons}): {listed}{more}",
+            f"only {have} of {self.size} texts could be had from {self.counts['asked']} requests ({reasons}): "
+            f"{listed}{more}",
             where="text pool",
             remedy="ask for fewer texts, allow more attempts or a lower cosine, or use another generator",
         )

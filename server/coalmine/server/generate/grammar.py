@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -214,7 +214,7 @@ class Draw:
     rng: np.random.Generator
 
     def __post_init__(self) -> None:
-        self._block = iter(())
+        self._block: Iterator[float] = iter(())
 
     def uniform(self) -> float:
         """The next number in [0, 1)."""

@@ -17,9 +17,11 @@ _PAST = {
     "win": "won", "withdraw": "withdrew", "write": "wrote",
 }  # fmt: skip
 _DOUBLING = frozenset(
-    "chat chop commit cut drag drop fit grab grep hug pack pat pin pet plan plug quit rip rub run scan set ship shop skip"
-    " slip spin split stir stop trim wrap win admit dig get hit let mod put rob sit swap".split()
-) - {"pack"}  # fmt: skip
+    """
+    admit chat chop commit cut dig drag drop fit get grab grep hit hug let mod pat pet pin plan plug put quit rip rob rub run
+    scan set ship shop sit skip slip spin split stir stop swap trim win wrap
+    """.split()
+)
 _PLURALS = {"bus": "buses", "person": "people", "wife": "wives", "shelf": "shelves", "knife": "knives"}
 _VOWELS = "aeiou"
 

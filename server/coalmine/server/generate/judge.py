@@ -6,8 +6,14 @@ import re
 
 from coalmine.server.generate.items import REFUSED
 
-_APOLOGY = r"(?:(?:i['’]?m|i am|we['’]?re) (?:really |very |so |truly )?(?:sorry|afraid)|sorry|apologies|unfortunately)[,.:;]? (?:but )?"
-_UNABLE = r"(?:i|we) (?:can['’]?t|can ?not|won['’]?t|will not|am unable to|am not able to|must decline to|don['’]?t feel comfortable)"
+_APOLOGY = (
+    r"(?:(?:i['’]?m|i am|we['’]?re) (?:really |very |so |truly )?(?:sorry|afraid)|sorry|apologies|unfortunately)"
+    r"[,.:;]? (?:but )?"
+)
+_UNABLE = (
+    r"(?:i|we) (?:can['’]?t|can ?not|won['’]?t|will not|am unable to|am not able to|must decline to|"
+    r"don['’]?t feel comfortable)"
+)
 _SERVICE = (
     r"(?:help|assist|comply|fulfil+|provide|generate|create|write|produce|paraphrase|rephrase|rewrite|reword|engage|answer|respond|"
     r"complete|continue|support|discuss|process|translate|do (?:that|this)|with that)"

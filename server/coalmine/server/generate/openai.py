@@ -1,7 +1,7 @@
 """Any server that speaks OpenAI's chat completions.
 
-Prompts go to that server: point it only at one that may see the texts to be reworded. Answers are not reproducible in general (a
-server may ignore the seed it is given); kept in a cache they are.
+Prompts go to that server: point it only at one that may see the texts to be reworded. Answers are not reproducible in
+general (a server may ignore the seed it is given); kept in a cache they are.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Status codes that may pass when the request is repeated."""
 
 
-class _Passing(Exception):  # noqa: N818 - a state, not an error anyone sees
+class _Passing(Exception):
     """A failure that may pass. ``pause`` is what the server asked for, in seconds."""
 
     def __init__(self, what: str, pause: float | None = None) -> None:
@@ -51,7 +51,8 @@ class OpenAIGenerator(ItemGenerator):
         api_key_env: environment variable that holds the key; unset, none is sent. The key is never shown or logged.
         concurrency: requests under way at once, >= 1.
         timeout: seconds for one whole answer.
-        max_attempts: tries per text, >= 1. Errors 429 and 5xx, time-outs, broken connections and malformed answers are tried again,
+        max_attempts: tries per text, >= 1. Errors 429 and 5xx, time-outs, broken connections and malformed answers
+            are tried again,
             after growing pauses or the one the server asks for.
         temperature: sampling temperature sent along.
         first_pause: seconds before the second try; doubles from try to try.
@@ -131,7 +132,8 @@ class OpenAIGenerator(ItemGenerator):
             raise GeneratorError(
                 f"{failure}, {self.max_attempts} times in a row",
                 where=self.base_url,
-                remedy="is the server up and the address right? else raise generator.timeout, or lower generator.concurrency",
+                remedy="is the server up and the address right? else raise generator.timeout, or lower
+                generator.concurrency",
             ) from None
 
     def _pause(self, state: tenacity.RetryCallState) -> float:

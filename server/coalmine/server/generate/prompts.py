@@ -11,7 +11,8 @@ from coalmine.server.generate.items import Item, Operation
 from coalmine.server.generate.vocabulary import TOPICS
 
 _REGISTERS = (
-    "chat message", "tweet", "question on a help forum", "customer review", "political speech", "diary", "news", "short reply",
+    "chat message", "tweet", "question on a help forum", "customer review", "political speech", "diary", "news",
+    "short reply",
     "line of a story", "complaint", "advice", "instruction",
 )  # fmt: skip
 _LONGEST_EXAMPLE = 240
@@ -30,20 +31,20 @@ _SAMPLE_PREFIX = """Short texts by different people, each with its kind and its 
 
 chat message, printer: "anyone else get blank pages since the update? mine worked fine on monday"
 customer review, haircut: "Walked in without an appointment and left very happy. Nadia listened and took her time."
-political speech, canal: "The canal will bring the produce of our western farms to the sea, and I ask Congress for the means to complete it."
-tweet, exam: "two hours of sleep and a chemistry exam at 8. wish me luck"
+political speech, canal: "The canal will bring the produce of our western farms to the sea, and I ask Congress for the
+means to complete it." tweet, exam: "two hours of sleep and a chemistry exam at 8. wish me luck"
 short reply, wifi password: "it's on the back of the router"
 """
 
 _VARY_PREFIX = "Texts of the same kind by the same group of people:\n\n"
 
 _SYSTEM = {
-    Operation.PARAPHRASE: "Reword the user's text. Keep its meaning, tone, language and rough length; use other words and another order "
-    "where you can. Answer with the reworded text alone, on one line.",
-    Operation.SAMPLE: "Write one short text of 4 to 30 words of the kind and on the subject the user names, as a real person would. "
-    "Answer with the text alone, on one line.",
-    Operation.VARY: "The user shows texts of one kind. Write one new text that could stand among them, with content of its own. "
-    "Answer with the new text alone, on one line.",
+    Operation.PARAPHRASE: "Reword the user's text. Keep its meaning, tone, language and rough length; use other words
+    and another order " "where you can. Answer with the reworded text alone, on one line.",
+    Operation.SAMPLE: "Write one short text of 4 to 30 words of the kind and on the subject the user names, as a real
+    person would. " "Answer with the text alone, on one line.",
+    Operation.VARY: "The user shows texts of one kind. Write one new text that could stand among them, with content of
+    its own. " "Answer with the new text alone, on one line.",
 }
 
 

@@ -13,18 +13,19 @@ _LITERAL = re.compile(r"\S*(?:[/\\_@=<>~|$#]|\w[.:-]\w|\d)\S*")
 _COMMAND = re.compile(r"\b(?:sudo|apt|apt-get|aptitude|dpkg|chmod|chown|mkdir|grep|systemctl|modprobe)\b")
 _PAIR = re.compile(r"[A-Za-z]+ [A-Za-z]+")
 _FILLER = re.compile(
-    r"^(?:well|so|ok so|um+|uh+|hmm+|actually|basically|just|anyway|yeah|oh|ah|and|but|hey|bah|lol|haha)[,.\s]+(?=\S+\s\S)"
+    r"^(?:well|so|ok
+    so|um+|uh+|hmm+|actually|basically|just|anyway|yeah|oh|ah|and|but|hey|bah|lol|haha)[,.\s]+(?=\S+\s\S)"
     r"|[,\s]+(?:lol|haha|though|tho|really|you know|i guess|dude|man|anyway|:\)|:P|:D|;\))(?=\s*[.!?]*$)",
     re.IGNORECASE,
 )
 _SUBORDINATE = re.compile(
-    r"^(?P<main>[^,;?!]{8,}?),? (?P<link>because|if|when|since|unless|until|after|before|while|although) (?P<rest>[^,;?!.]{6,})"
-    r"(?P<end>[.!]*)$",
+    r"^(?P<main>[^,;?!]{8,}?),? (?P<link>because|if|when|since|unless|until|after|before|while|although)
+    (?P<rest>[^,;?!.]{6,})" r"(?P<end>[.!]*)$",
     re.IGNORECASE,
 )
 _FRONTED = re.compile(
-    r"^(?P<link>because|if|when|since|unless|until|after|before|while|although) (?P<rest>[^,;?!.]{6,}), (?P<main>[^?!.]{6,})"
-    r"(?P<end>[.!]*)$",
+    r"^(?P<link>because|if|when|since|unless|until|after|before|while|although) (?P<rest>[^,;?!.]{6,}),
+    (?P<main>[^?!.]{6,})" r"(?P<end>[.!]*)$",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(
@@ -35,19 +36,28 @@ _SHORT_FRAMES = (
     "well, {}", "{} then", "i'd say {}", "{}, i guess", "so, {}", "{} for me", "hm, {}", "{}, i think", "{} indeed",
     "{}, really", "oh, {}", "{} :)", "{}...", "{}, you know", "and {}", "{} here", "just {}", "{}, that is", "ah, {}",
     "{}, sure", "i mean, {}", "{} anyway", "{} again", "simply {}", "right, {}", "{}, as i said", "{} from my side",
-    "once more: {}", "{} now", "now {}", "um, {}", "{} after all", "that would be {}", "yes: {}", "it's {}", "all in all {}",
+    "once more: {}", "{} now", "now {}", "um, {}", "{} after all", "that would be {}", "yes: {}", "it's {}",
+    "all in all {}",
 )  # fmt: skip
 _STATEMENT_FRAMES = (
-    "{}, as far as i can tell", "i mean, {}", "basically, {}", "in other words, {}", "to put it differently, {}", "{}, you know",
-    "as i see it, {}", "what i am saying is that {}", "{}, to be honest", "well, {}", "the way i see it, {}", "{}, that's all",
-    "it is fair to say that {}", "let me put it this way: {}", "{}, if you see what i mean", "honestly, {}", "the point is: {}",
-    "put simply, {}", "{}, as i said", "i would say {}", "{}, in short", "to be clear, {}", "look, {}", "so {}", "{}, i think",
-    "one could say that {}", "as it happens, {}", "{}, one might say", "the fact is that {}", "say, {}", "{}, plainly put",
+    "{}, as far as i can tell", "i mean, {}", "basically, {}", "in other words, {}", "to put it differently, {}",
+    "{}, you know",
+    "as i see it, {}", "what i am saying is that {}", "{}, to be honest", "well, {}", "the way i see it, {}",
+    "{}, that's all",
+    "it is fair to say that {}", "let me put it this way: {}", "{}, if you see what i mean", "honestly, {}",
+    "the point is: {}",
+    "put simply, {}", "{}, as i said", "i would say {}", "{}, in short", "to be clear, {}", "look, {}", "so {}",
+    "{}, i think",
+    "one could say that {}", "as it happens, {}", "{}, one might say", "the fact is that {}", "say, {}",
+    "{}, plainly put",
 )  # fmt: skip
 _QUESTION_FRAMES = (
-    "quick question: {}", "tell me, {}", "i wonder, {}", "just asking, {}", "may i ask: {}", "{} anyone?", "so, {}", "say, {}",
-    "i would like to know: {}", "do you know, {}", "can someone tell me, {}", "out of curiosity, {}", "well, {}", "hm, {}",
-    "my question is: {}", "one more thing, {}", "please tell me: {}", "{} any ideas?", "and {}", "{} do you know?", "now, {}",
+    "quick question: {}", "tell me, {}", "i wonder, {}", "just asking, {}", "may i ask: {}", "{} anyone?", "so, {}",
+    "say, {}",
+    "i would like to know: {}", "do you know, {}", "can someone tell me, {}", "out of curiosity, {}", "well, {}",
+    "hm, {}",
+    "my question is: {}", "one more thing, {}", "please tell me: {}", "{} any ideas?", "and {}", "{} do you know?",
+    "now, {}",
 )  # fmt: skip
 
 
@@ -122,7 +132,7 @@ def _synonyms(text: str, boldness: float, draw: Draw) -> str:
 
 def _framed(text: str, draw: Draw) -> str:
     if len(text.split()) <= 3 and not text.endswith("?"):
-        frames = _SHORT_FRAMES
+        frames: tuple[str, ...] = _SHORT_FRAMES
     else:
         frames = _QUESTION_FRAMES if _QUESTION.search(text) else _STATEMENT_FRAMES
     frame = draw.of(frames)
@@ -140,8 +150,6 @@ def _punctuation(text: str, draw: Draw) -> str:
     roll = draw.uniform()
     if text[-1].isalnum():
         text += "." if roll < 0.2 else "!" if roll < 0.25 else ""
-    elif text.endswith("...") and roll < 0.5:
-        text = _unended(text)
     elif text[-1] in ".!" and roll < 0.4:
         text = _unended(text)
     return text

@@ -25,7 +25,7 @@ _FAVOUR = 8.0
 _SOURCES = ("grammar", "inflection", "items", "rewording", "rules", "synonyms", "topic", "vocabulary")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _JOINING = frozenset(
-    "and but or because if when while so that which who to with for in on at from of is are was were will can should".split()
+    re.split(" ", "and but or because if when while so that which who to with for in on at from of is are was will can")
 )
 _NAMES = tuple(TOPICS)
 _REGISTERS = tuple(REGISTERS)
@@ -78,8 +78,8 @@ class RulesGenerator(ItemGenerator):
             main, other = (TOPICS[_NAMES[draw.index(topics)]] for _ in range(2))
             text = expand(draw.of(REGISTERS[register]), main, other, draw)
             if draw.uniform() < 0.25:
-                second = _REGISTERS[draw.index(registers)]
-                text = f"{text if text[-1] in '.?!' else text + '.'} {_capital(expand(draw.of(REGISTERS[second]), main, other, draw))}"
+                second = expand(draw.of(REGISTERS[_REGISTERS[draw.index(registers)]]), main, other, draw)
+                text = f"{text if text[-1] in '.?!' else text + '.'} {_capital(second)}"
             if label.strip() and draw.uniform() < 0.1:
                 text = draw.of(("{label}: {text}", "{text} ({label})", "{text}, {label}")).format(
                     label=label.strip(), text=text
@@ -88,7 +88,7 @@ class RulesGenerator(ItemGenerator):
                 return _finish(text, register, draw)
 
     def _steer(self, label: str) -> tuple[list[float], list[float]]:
-        """Cumulative weights of topics and registers: what the label names is favoured, else six topics by its digest."""
+        """Cumulative weights of topics and registers: the label's own are favoured, else six topics by its digest."""
         if label not in self._steering:
             words = set(_WORD.findall(label.lower()))
             named = np.array([bool(words & _words_of(name)) for name in _NAMES])
@@ -101,7 +101,7 @@ class RulesGenerator(ItemGenerator):
         return self._steering[label]
 
     def _variation(self, examples: Sequence[str], draw: Draw) -> str:
-        """A fragment of one example joined to one of another, or a sentence of the grammar about words of the examples."""
+        """A fragment of one example joined to one of another, or a sentence of the grammar with their words."""
         examples = [text for text in examples if text.strip()]
         if not examples:
             return self._sentence("", draw)

@@ -1,9 +1,10 @@
 """SmolLM2-135M-Instruct on this machine's processor.
 
-What a text depends on: its item (prompt, seed, turn), the weights, the prompts, the precision, and, in the last bits of the logits, which other
-prompts share its batch and how many threads multiply. Each row draws from its own random stream, so a neighbour never changes what is
-drawn; but a last bit can tip a choice between two words that are nearly as likely, and the text goes another way from there. The same request
-on the same machine with the same threads gives the same texts. Batches are runs of 64 of the request sorted by length, and a cache keeps whole
+What a text depends on: its item (prompt, seed, turn), the weights, the prompts, the precision, and, in the last bits
+of the logits, which other prompts share its batch and how many threads multiply. Each row draws from its own random
+stream, so a neighbour never changes what is drawn; but a last bit can tip a choice between two words that are nearly
+as likely, and the text goes another way from there. The same request on the same machine with the same threads gives
+the same texts. Batches are runs of 64 of the request sorted by length, and a cache keeps whole
 batches: a request that was interrupted and is asked again is batched as before.
 """
 
@@ -46,7 +47,8 @@ class SmolLM2Generator(ItemGenerator):
 
     Args:
         cache: folder for the converted checkpoint (270 MB).
-        precision: "fp32", "bf16", or "auto": bf16 on processors that multiply it in hardware (elsewhere it is many times slower).
+        precision: "fp32", "bf16", or "auto": bf16 on processors that multiply it in hardware (elsewhere it is many
+            times slower).
         batch: prompts per batch, >= 1.
 
     Raises:
@@ -118,14 +120,15 @@ def _load(folder: Path, precision: str) -> _Model:
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-        network = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True).eval()
+        network = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
+        network.train(False)
     finally:
         if shown:
-            logging.enable_progress_bar()
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
     pieces = tokenizer.batch_decode([[token] for token in range(len(tokenizer))])
     ends = {token for token, piece in enumerate(pieces) if "\n" in piece} | {tokenizer.eos_token_id}
     closing = {token for token, piece in enumerate(pieces) if '"' in piece}

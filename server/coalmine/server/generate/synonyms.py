@@ -7,8 +7,8 @@ has too many meanings.
 from __future__ import annotations
 
 _GROUPS = """
-need|require ; say|mention ; says|mentions ; used|made use of ; nope|no|nah ; hard|difficult|tough ; sure|certain ; bit|little
-help|assist|lend a hand ; fix|repair|mend|sort out ; broken|not working|busted ; error|failure|fault
+need|require ; say|mention ; says|mentions ; used|made use of ; nope|no|nah ; hard|difficult|tough ; sure|certain ;
+bit|little help|assist|lend a hand ; fix|repair|mend|sort out ; broken|not working|busted ; error|failure|fault
 problem|issue|trouble ; problems|issues|troubles ; start|begin|launch ; started|began|launched ; stop|halt|quit
 try|attempt|give it a go with ; tried|attempted|had a go at ; use|make use of|work with
 using|working with|making use of ; install|set up|put on ; installed|set up|put on
@@ -101,9 +101,12 @@ wasn't|was not ; weren't|were not ; haven't|have not ; hasn't|has not ; hadn't|h
 
 
 _ONE_WAY = frozenset(
-    "as no mad fine still home place position act may might looks back better top down fast mate executive get hit move web box way"
-    " line land trust date matter state fetch fault quit switch press obtain fellow pop track picture dish display monitor put"
-    " dear light duty since while yet though indeed simply only standard account thought attempt past mark mention drive hand".split()
+    """
+    as no mad fine still home place position act may might looks back better top down fast mate executive get hit
+    move web box way  line land trust date matter state fetch fault quit switch press obtain fellow pop track
+    picture dish display monitor put  dear light duty since while yet though indeed simply only standard account
+    thought attempt past mark mention drive hand
+    """.split()
 )
 """Words with too many other meanings to be replaced when they are met."""
 
@@ -126,7 +129,7 @@ def _synonyms() -> dict[str, tuple[str, ...]]:
 SYNONYMS: dict[str, tuple[str, ...]] = _synonyms()
 """Lower-case word -> what may stand for it."""
 
-EXPANSIONS: dict[str, str] = {short: long for short, long in _lines(_CONTRACTIONS)}
+EXPANSIONS: dict[str, str] = dict(map(tuple, _lines(_CONTRACTIONS)))
 """Lower-case contraction -> its long form."""
 
 CONTRACTED: dict[str, str] = {long: short for short, long in _lines(_CONTRACTIONS)}

@@ -1,0 +1,40 @@
+"""The command line. Verbs import what they need when they are called, so that help answers at once."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from coalmine.deploy.commands import arrays, bank, calc, data, demo, doctor, init, models, run
+from coalmine.protocol.errors import CoalmineError
+
+app = typer.Typer(
+    name="coalmine",
+    help="Canaries for federated privacy: what does a system that claims differential privacy really give away?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command("demo")(demo.demo)
+app.command("run")(run.run)
+app.command("init")(init.init)
+app.command("doctor")(doctor.doctor)
+app.add_typer(calc.app, name="calc")
+app.add_typer(arrays.app, name="audit")
+app.add_typer(data.app, name="data")
+app.add_typer(bank.app, name="bank")
+app.add_typer(models.app, name="models")
+
+
+def main() -> None:
+    """Entry point: a user's mistake ends with one message and code 2, an interruption with 130."""
+    try:
+        app()
+    except CoalmineError as error:
+        sys.stderr.write(f"coalmine: {error}\n")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.stderr.write("coalmine: interrupted; what was embedded and generated so far is kept\n")
+        sys.exit(130)

@@ -1,0 +1,124 @@
+"""Before the first commitment: users, encoder, bank, probe positions, clients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coalmine.auditor.design import probe_positions
+from coalmine.auditor.public import PublicUsers, public_users
+from coalmine.clients.data.load import load
+from coalmine.clients.data.splits import Splits, SplitSizes, split_users
+from coalmine.clients.data.users import User
+from coalmine.clients.shard import Hosted
+from coalmine.deploy.parts import data_source
+from coalmine.deploy.study import Study
+from coalmine.protocol.bank import Bank
+from coalmine.protocol.errors import BankError, ModelError
+from coalmine.protocol.pool import Tally, TextPool
+from coalmine.protocol.ports import Advance, Encoder, Generator
+from coalmine.protocol.privacy import Mechanism
+from coalmine.protocol.randomness import Purpose, stream
+from coalmine.server.bank_file import read_bank
+from coalmine.server.generate.collect import collect_samples
+
+
+@dataclass(frozen=True)
+class People:
+    """The study's users in their disjoint roles, with the public facts about the data."""
+
+    splits: Splits
+    labels: tuple[str, ...]
+    digest: str
+    source: str
+
+
+def people(study: Study) -> People:
+    """Load and split the users.
+
+    Raises:
+        DataError: what is wrong with the data, or how many users are missing.
+    """
+    table = load(data_source(study))
+    data, audit = study.data, study.audit
+    sizes = SplitSizes(data.auxiliary, data.calibration, data.test, audit.canaries)
+    splits = split_users(table, sizes, data.min_records, study.privacy.max_records, audit.canary_records, study.seed)
+    labels = sorted({label for user in table.users for label in user.labels if label}) or [""]
+    return People(splits, tuple(labels), table.digest, table.source)
+
+
+def host(users: Sequence[User], encoder: Encoder, what: str) -> Hosted:
+    """Embedded users, in order."""
+    texts = [record for user in users for record in user.records]
+    offsets = np.cumsum([0, *(len(user.records) for user in users)]).astype(np.int64)
+    return Hosted(tuple(user.id for user in users), encoder.encode(texts, what=what), offsets)
+
+
+def build_bank(
+    study: Study, generator: Generator, encoder: Encoder, people: People, advance: Advance
+) -> tuple[Bank, TextPool]:
+    """Generate the study's bank from labels only, or read it, with the account of how it came about.
+
+    A generated bank holds none of the canaries' texts, which an attack may plant later.
+
+    Raises:
+        BankError: a file that is not a bank, or of another size. ModelError: a bank made for another encoder.
+    """
+    if study.bank.file is None:
+        exclude = {record for user in people.splits.canaries for record in user.records}
+        pool = collect_samples(generator, people.labels, study.bank.size, study.seed, exclude=exclude, progress=advance)
+        return Bank(pool.texts, tuple(people.labels[source] for source in pool.sources), encoder.id), pool
+    bank = read_bank(study.bank.file)
+    if bank.encoder_id != encoder.id:
+        raise ModelError(
+            f"the bank was made for encoder {bank.encoder_id}, the study uses {encoder.id}",
+            where=str(study.bank.file),
+            remedy="build the bank again, or change encoder",
+        )
+    if len(bank) != study.bank.size:
+        raise BankError(
+            f"the bank holds {len(bank)} candidates, the study says {study.bank.size}",
+            where=str(study.bank.file),
+            remedy="set bank.size",
+        )
+    return bank, TextPool(bank.texts, tuple(range(len(bank))), f"file/{study.bank.file.name}", Tally(asked=0))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that is fixed before an attack is designed.
+
+    Attributes:
+        candidates: (p, d) the base bank's embeddings. positions: (r,) where probes go.
+        canaries: one embedded (m, d) array per real canary.
+    """
+
+    bank: Bank
+    candidates: NDArray[np.float32]
+    positions: NDArray[np.int64]
+    auxiliary: PublicUsers
+    calibration: PublicUsers
+    canaries: tuple[NDArray[np.float32], ...]
+
+
+def prepare(study: Study, people: People, bank: Bank, encoder: Encoder, bits: int, threads: int) -> Prepared:
+    """Embed the bank and the public users, route them over what no attack touches."""
+    mechanism: Mechanism = study.privacy.mechanism()
+    candidates = encoder.encode(bank.texts, what="bank")
+    positions = probe_positions(len(bank), study.audit.probes, stream(study.seed, Purpose.PROBE_POSITIONS))
+
+    def public(users: Sequence[User], what: str) -> PublicUsers:
+        hosted = host(users, encoder, what)
+        return public_users(hosted.records, hosted.offsets, candidates, positions, mechanism, bits, threads)
+
+    return Prepared(
+        bank,
+        candidates,
+        positions,
+        public(people.splits.aux, "auxiliary users"),
+        public(people.splits.calibration, "calibration users"),
+        tuple(encoder.encode(user.records, what="canaries") for user in people.splits.canaries),
+    )

@@ -1,0 +1,100 @@
+"""A study from start to finish: run it, write what it found, show it, track it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coalmine.deploy.progress import Stages
+from coalmine.deploy.study import Study
+from coalmine.protocol.errors import StorageError
+
+if TYPE_CHECKING:
+    from coalmine.protocol.release import Release
+
+
+def conduct(study: Study, as_json: bool) -> None:
+    """Run a study; people read stderr, programs read stdout.
+
+    Raises:
+        CoalmineError: bad input, or a party that refuses to go on. Nothing half-written is left.
+    """
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    stages = Stages(console)
+    folder = writable(study.folder)
+    console.print(f"[bold]Coalmine[/bold] study [bold]{study.study}[/bold], results in {folder}", highlight=False)
+
+    from coalmine.deploy.workshop import open_workshop
+
+    with open_workshop(study, stages) as workshop:
+        from coalmine.deploy.run import run
+
+        outcome = run(study, workshop)
+
+    from coalmine.auditor.report.publish import publish
+    from coalmine.auditor.report.record import dumps
+    from coalmine.auditor.report.table import to_rich
+    from coalmine.server.bank_file import write_bank
+
+    with stages.stage("report"):
+        write_bank(outcome.bank, folder / "bank.parquet")
+        write_release(outcome.release, folder / "releases" / "round-1.parquet")
+        report = publish(outcome.audit, folder)
+    if study.tracking.mlflow:
+        from coalmine.auditor.tracking import Tracking, track
+
+        with stages.stage("MLflow"):
+            tracked = track(outcome.audit, folder, Tracking(study.tracking.team, study.tracking.uri))
+        if tracked.notice:
+            console.print(f"[yellow]{tracked.notice}[/yellow]", highlight=False)
+        else:
+            console.print(f"MLflow: {tracked.store}, run {tracked.run_id}", highlight=False)
+    if as_json:
+        sys.stdout.write(dumps(outcome.audit) + "\n")
+    else:
+        people = Console()
+        people.print(to_rich(outcome.audit, people.width))
+    console.print(f"report: {report}", highlight=False)
+
+
+def writable(folder: Path) -> Path:
+    """Make the folder of results.
+
+    Raises:
+        StorageError: it cannot be made or written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise StorageError(
+            f"results cannot be written: {error.strerror or error}", where=str(folder), remedy="set output"
+        ) from None
+    return folder
+
+
+def write_release(release: Release, path: Path) -> None:
+    """Parquet with the noisy histogram and, in its metadata, what a reader must know about it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    metadata = {
+        "coalmine.round": str(release.round),
+        "coalmine.commitment": release.commitment.digest,
+        "coalmine.randomness": release.randomness,
+        "coalmine.mechanism": repr(release.mechanism),
+    }
+    part = path.with_suffix(".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"histogram": release.histogram}).replace_schema_metadata(metadata), part)
+        part.replace(path)
+    except OSError as error:
+        raise StorageError(f"the release cannot be written: {error.strerror or error}", where=str(path)) from None
+    finally:
+        part.unlink(missing_ok=True)
