@@ -54,9 +54,6 @@ SEPARATIONS = {
 }
 """mu_eff of each attack's five canaries."""
 
-PRIVATE = "Dear diary, nobody may ever read this."
-"""Occurs nowhere in an audit: tests look for it."""
-
 
 @dataclass(frozen=True)
 class _Test:

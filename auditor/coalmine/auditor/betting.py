@@ -1,11 +1,13 @@
 """One-sided bounds on the mean of bounded independent draws, by betting (Waudby-Smith and Ramdas 2023, section 4).
 
-Whoever believes that the mean is m accepts fair bets on ``X - m``. The wealth ``prod_i (1 + l_i (X_i - m))`` then is a
-nonnegative martingale for any stakes ``l_i`` that depend on earlier draws only, so it reaches ``1/gamma`` with probability
-at most gamma: every m at which it did is rejected. Used with the number of draws fixed: the final wealth decides.
+Whoever believes that the mean is m accepts fair bets on ``X - m``. The wealth ``prod_i (1 + l_i (X_i - m))`` then is
+a nonnegative martingale for any stakes ``l_i`` that depend on earlier draws only, so it reaches ``1/gamma`` with
+probability at most gamma: every m at which it did is rejected. The number n of draws is fixed, and the final wealth
+decides.
 
-Stakes are the predictable plug-in ``sqrt(2 log(1/gamma) / (n V))`` cut at ``0.9 / m``, with V the variance of all earlier
-blocks of draws (1/4 in the first block), instead of an update after every draw with 1/4 mixed in.
+Stakes are the predictable plug-in ``sqrt(2 log(1/gamma) / (n V))`` cut at ``0.9 / m``. V is the variance of the draws
+in earlier blocks (1/4 in the first); the paper updates V after every draw and mixes in 1/4. Before the cut the stakes
+do not depend on m, so wealth decreases with m and the rejected means form an interval.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ def _stakes(x: Array, edges: NDArray[np.int64], evidence: float) -> Array:
         return np.sqrt(2 * evidence / (len(x) * variances))
 
 
-@numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True)
 def _log_wealth(x: Array, edges: NDArray[np.int64], stakes: Array, m: float) -> float:
     """Logarithm of the final wealth; decreasing in m."""
     total = 0.0

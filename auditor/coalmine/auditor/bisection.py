@@ -8,7 +8,7 @@ _HALVINGS = 200
 
 
 def last_true(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The largest float in [low, high] at which ``holds`` is true, for a statement that is true first and false later.
+    """Where a statement that is true first and false later turns false, to the last float (or to high / 2^200).
 
     Args:
         holds: true at ``low``; once false it stays false.

@@ -45,6 +45,6 @@ def _checked(x: ArrayLike, n: int, gamma: float) -> NDArray[np.int64]:
         raise StudyError(f"{gamma!r} is not allowed", where="gamma", remedy="needs a failure probability in (0, 1)")
     if not np.issubdtype(successes.dtype, np.integer):
         raise StudyError("a count is not a whole number", where="x", remedy="needs integers from 0 to n")
-    if successes.size and not (0 <= successes.min() and successes.max() <= n):
+    if successes.size and (successes.min() < 0 or successes.max() > n):
         raise StudyError("a count lies outside the trials", where="x", remedy=f"needs integers from 0 to {n}")
     return successes.astype(np.int64)

@@ -1,8 +1,8 @@
-"""Draws of ``B = sum_u J_u s_u`` with independent ``J_u ~ Bernoulli(q)``: who takes part, reduced to what the score sees.
+"""Draws of ``B = sum_u J_u s_u`` with independent ``J_u ~ Bernoulli(q)``: who takes part, as far as the score sees it.
 
 Instead of one coin per user, the gap to the next participant is drawn, geometric with parameter q. Random bits are the
-cost, so a gap is read off 16 of them: of the 65536 words, ``floor(65536 P(gap))`` stand for each gap, and the few words left
-over call for 48 more bits that pick a gap from what the floors left out. The gaps' law is exact to float64.
+cost, so a gap is read off 16 of them: of the 65536 words, ``floor(65536 P(gap))`` stand for each gap, and the few words
+left over call for 48 more bits that pick a gap from what the floors left out. The gaps' law is exact to float64.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def background_sums(rng: np.random.Generator, projections: Array, q: float, n: i
     return sums
 
 
-@numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True)
 def _fill(
     words: NDArray[np.uint16], direct: NDArray[np.uint8], rest: Array, projections: Array, sums: Array, first: int
 ) -> int:
@@ -119,7 +119,7 @@ def in_chunks(
     """Spread trials over threads so that results depend on (seed, name) alone.
 
     Args:
-        work: called with a chunk's own stream and its number of trials; must release the interpreter lock to gain speed.
+        work: called with a chunk's own stream and its number of trials; threads help where it releases the interpreter lock.
         trials: >= 1.
         name: of the experiment; two names never share a stream.
         threads: ``None`` for one per core.

@@ -1,6 +1,6 @@
 """From error rates of a membership test to a lower bound on epsilon (paper, section 2 and appendix E.6).
 
-    eps_lower = max(0, log((TPR_L - delta) / FPR_U), log((TNR_L - delta) / FNR_U))
+eps_lower = max(0, log((TPR_L - delta) / FPR_U), log((TNR_L - delta) / FNR_U))
 """
 
 from __future__ import annotations
@@ -88,7 +88,14 @@ def eps_from_bounds(
 
 
 def bound_from_rates(
-    tpr_lower: float, fpr_upper: float, tnr_lower: float, fnr_upper: float, delta: float, gamma: float, split: Split, method: str
+    tpr_lower: float,
+    fpr_upper: float,
+    tnr_lower: float,
+    fnr_upper: float,
+    delta: float,
+    gamma: float,
+    split: Split,
+    method: str,
 ) -> EpsBound:
     """The bound that four one-sided bounds on the rates carry."""
     present, absent = float(log_ratio(tpr_lower, fpr_upper, delta)), float(log_ratio(tnr_lower, fnr_upper, delta))
@@ -97,9 +104,7 @@ def bound_from_rates(
     return EpsBound(best, direction, tpr_lower, fpr_upper, tnr_lower, fnr_upper, gamma, split, method)
 
 
-def eps_lower(
-    tp: int, fp: int, n1: int, n0: int, delta: float, alpha: float, split: Split = Split.FOUR
-) -> EpsBound:
+def eps_lower(tp: int, fp: int, n1: int, n0: int, delta: float, alpha: float, split: Split = Split.FOUR) -> EpsBound:
     """Clopper-Pearson bound on epsilon from one test at one threshold fixed beforehand.
 
     Args:

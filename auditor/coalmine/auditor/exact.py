@@ -136,7 +136,7 @@ def _likely_tilts(background: Background, shift: float, delta: float) -> list[fl
     separation = shift / std
     eps = ideal_epsilon(separation, background.q, delta)
     border = math.log1p(math.expm1(min(eps, 700.0)) / background.q) / separation + separation / 2
-    return [0.0] if border < 5 else [0.0, border / std]
+    return [0.0] if border < 4.4 else [0.0, border / std]
 
 
 def _ladder(background: Background, shift: float) -> list[float]:

@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: a mechanism no easier to attack than N(0, 1) against N(mu, 1) (Dong, Roth and Su 2022)."""
+"""Gaussian differential privacy: no easier to attack than N(0, 1) against N(mu, 1) (Dong, Roth and Su 2022)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
 """Projected Monte-Carlo: trials of the score from the test users' projections (method, sections 4 and 7a).
 
-Without the canary ``T = sum_u J_u s_u + Normal(0, tau^2)``; with an eligible one ``T + J s_canary``. All J ~ Bernoulli(q).
+Without the canary ``T = sum_u J_u s_u + Normal(0, tau^2)``; with an eligible one ``T + J s_canary``, all J being
+Bernoulli(q).
 
 One set of background and noise draws serves both hypotheses. Each Clopper-Pearson bound concerns one hypothesis, whose
-trials are independent of each other, and the union bound over the bounds asks nothing of how they depend on one another.
+trials are independent of each other, and the union bound over the bounds asks nothing of how the hypotheses' trials
+depend on one another.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coalmine.auditor.cohorts import Array, background_sums, check_score, in_chunks
+from coalmine.protocol.errors import StudyError
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def count(
         s_canary: what the canary adds when it takes part.
         tau: standard deviation of the noise in T, > 0.
         q: participation rate in (0, 1].
-        thresholds: scalar or (n,), on T, fixed without these trials.
+        thresholds: scalar or (n,), on T, fixed without these trials; may be infinite.
         trials: per hypothesis, >= 1.
         seed, name: the draws depend on these two alone; give every experiment its own name.
         threads: ``None`` for one per core.
@@ -59,6 +62,8 @@ def count(
     """
     check_score(projections, s_canary, tau, q)
     levels = np.atleast_1d(np.asarray(thresholds, float))
+    if np.isnan(levels).any():
+        raise StudyError("a threshold is not a number", where="thresholds", remedy="needs numbers or infinities")
     order = np.argsort(levels)
 
     def above(scores: Array) -> NDArray[np.int64]:
@@ -92,9 +97,7 @@ def scores(
     The draws are those of :func:`count` with the same seed and name. Arguments and errors as there.
     """
     check_score(projections, s_canary, tau, q)
-    parts = in_chunks(
-        lambda rng, n: _draw(rng, projections, s_canary, tau, q, n), trials, seed, name, threads
-    )
+    parts = in_chunks(lambda rng, n: _draw(rng, projections, s_canary, tau, q, n), trials, seed, name, threads)
     return np.concatenate([absent for absent, _ in parts]), np.concatenate([present for _, present in parts])
 
 

@@ -122,6 +122,8 @@ def rejects_curve(seen: Guesses, inverse_blow_up: Callable[[float], float], leve
     scale = level * total / seen.canaries
     r, h = scale * c / total, scale * (total - c) / total
     for i in range(c - 1, -1, -1):
+        if r + h > total / seen.canaries:
+            break  # both only grow, and r may leave [0, 1]
         higher = max(h, inverse_blow_up(r))
         r += i / (total - i) * (higher - h)
         h = higher

@@ -32,6 +32,7 @@ ARTIFACTS = ("report.html", "figures/*.svg", "figures/*.png", "releases/*.parque
 """What is copied from a study's folder, and nothing else: a folder may hold caches and keys too."""
 SPOOL = "mlflow-spool"
 _ID = "coalmine.record"
+_SQLITE = "sqlite:///"
 _TABLE = "tables/canaries.json"
 
 
@@ -73,7 +74,8 @@ class Tracked:
         """What to tell a person; ``None`` where all went well."""
         if self.spooled is None:
             return None
-        return f"MLflow at {self.store} could not be used ({self.reason}); the runs wait in {self.spooled} to be sent later"
+        why = f"MLflow at {self.store} could not be used ({self.reason})"
+        return f"{why}; the runs wait in {self.spooled} to be sent later"
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def replay_spool(folder: Path, settings: Tracking) -> tuple[Tracked, ...]:
 
 
 def _deliver(record: _Record, files: Path, folder: Path, settings: Tracking) -> Tracked:
-    uri = settings.uri or os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{(folder / 'mlflow.db').resolve()}"
+    uri = settings.uri or os.environ.get("MLFLOW_TRACKING_URI") or f"{_SQLITE}{(folder / 'mlflow.db').resolve()}"
     spooled = folder / SPOOL / record.id
     try:
         with _client(uri) as client:
@@ -173,7 +175,7 @@ def _log(client: MlflowClient, record: _Record, files: Path, artifacts: Path | N
 
 
 def _abandon(client: MlflowClient, ids: Sequence[str]) -> None:
-    """No run stays "running" after its study failed; a store that is gone cannot be told, and the first error counts."""
+    """No run stays "running" after a failure; a store that is gone cannot be told, and the first error counts."""
     try:
         for run_id in ids:
             client.set_terminated(run_id, "FAILED")
@@ -236,6 +238,7 @@ def _read(path: Path) -> _Record:
 def _client(uri: str) -> Iterator[MlflowClient]:
     """MLflow, without telemetry and without its chatter; a dead server is given up after seconds, not minutes."""
     os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+    os.environ["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
     chatter = [logging.getLogger(name) for name in ("mlflow", "alembic", "urllib3.connectionpool")]
@@ -245,10 +248,36 @@ def _client(uri: str) -> Iterator[MlflowClient]:
     for logger in chatter:
         logger.setLevel(logging.ERROR)
     try:
+        if uri.startswith(_SQLITE) and not (store := Path(uri.removeprefix(_SQLITE))).exists():
+            _create(store)
         yield MlflowClient(tracking_uri=uri)
     finally:
         for logger, level in zip(chatter, before, strict=True):
             logger.setLevel(level)
+
+
+def _create(store: Path) -> None:
+    """A new SQLite store takes its place when it is complete: an interruption leaves no half-migrated one behind.
+
+    They are not flushed to disk one by one, which halves the wait; the finished file is.
+    """
+    from mlflow import MlflowClient
+    from sqlalchemy import event
+    from sqlalchemy.engine import Engine
+
+    def unflushed(connection: Any, _: object) -> None:
+        connection.execute("PRAGMA synchronous = OFF")
+
+    with tempfile.TemporaryDirectory(dir=store.parent, prefix=".mlflow-") as folder:
+        building = Path(folder, store.name)
+        event.listen(Engine, "connect", unflushed)
+        try:
+            MlflowClient(tracking_uri=f"{_SQLITE}{building}")
+        finally:
+            event.remove(Engine, "connect", unflushed)
+        with building.open("rb+") as file:
+            os.fsync(file.fileno())
+        building.replace(store)
 
 
 def _failures() -> tuple[type[Exception], ...]:

@@ -1,9 +1,10 @@
 """Variance-reduced Monte-Carlo: draw who takes part, integrate the Gaussian noise (method, section 7c).
 
-Given the participants, ``T = B + Normal(0, tau^2)`` exceeds the threshold t with probability ``p0 = Phi((B - t) / tau)``, and
-with an eligible canary with ``p1 = (1-q) p0 + q Phi((B + s_canary - t) / tau)``. Means of such probabilities are FPR and TPR; they
-vary far less than the answers they stand for, and not at all without a background. Betting bounds the means (see
-``betting``): no assumption beyond independent trials and bounds on B that the projections give.
+Given the participants, ``T = B + Normal(0, tau^2)`` exceeds the threshold t with probability
+``p0 = Phi((B - t) / tau)``, and with an eligible canary with ``p1 = (1-q) p0 + q Phi((B + s_canary - t) / tau)``. Their
+means are FPR and TPR; they vary far less than the answers they stand for, and not at all without a background. The
+means are bounded by predictable plug-in betting (see ``betting``), which assumes nothing beyond independent trials and
+the bounds on B that the projections give.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def draw(
         s_canary: what the canary adds when it takes part.
         tau: standard deviation of the noise in T, > 0.
         q: participation rate in (0, 1].
-        threshold: on T, fixed without these trials.
+        threshold: on T, fixed without these trials; may be infinite.
         trials: >= 1.
         seed, name: the draws depend on these two alone; give every experiment its own name.
         threads: ``None`` for one per core.
@@ -64,8 +65,8 @@ def draw(
         StudyError: a value out of its range.
     """
     check_score(projections, s_canary, tau, q)
-    if not np.isfinite(threshold):
-        raise StudyError(f"{threshold!r} is not allowed", where="threshold", remedy="needs a finite number")
+    if np.isnan(threshold):
+        raise StudyError("the threshold is not a number", where="threshold", remedy="needs a number or an infinity")
 
     def exceed(sums: Array) -> tuple[Array, Array]:
         absent = ndtr((sums - threshold) / tau)
@@ -85,7 +86,7 @@ def draw(
 def eps_lower(drawn: Probabilities, delta: float, alpha: float, split: Split = Split.FOUR) -> EpsBound:
     """Lower bound on epsilon, wrong with probability at most ``alpha``.
 
-    Both halves of a pair such as FPR_U and TNR_L = 1 - FPR_U come from one bound, at the failure probability of the split.
+    FPR_U and TNR_L = 1 - FPR_U are one bound, at the failure probability of the split; so are TPR_L and FNR_U.
 
     Args:
         delta: in [0, 1).

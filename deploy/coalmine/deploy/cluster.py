@@ -43,16 +43,31 @@ def cluster(workers: int, object_bytes: int) -> Iterator[None]:
             remedy="enlarge it (containers: --shm-size) or make the study smaller; disk is no substitute, since what is"
             " kept there is private",
         )
-    ray.init(
-        num_cpus=workers,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        object_store_memory=object_bytes,
-        _node_ip_address="127.0.0.1",
-        _system_config={"automatic_object_spilling_enabled": False},
-    )
+    with _no_api_server():
+        ray.init(
+            num_cpus=workers,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            object_store_memory=object_bytes,
+            _node_ip_address="127.0.0.1",
+            _system_config={"automatic_object_spilling_enabled": False},
+        )
     try:
         yield
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _no_api_server() -> Iterator[None]:
+    """Ray's API server asks cloud metadata addresses where it runs, even with usage statistics off and no dashboard,
+    and has no switch for it (Ray 2.60). Nothing here needs that server, so it is not started."""
+    from ray._private import services
+
+    started = services.start_api_server
+    services.start_api_server = lambda *_, **__: (None, None)
+    try:
+        yield
+    finally:
+        services.start_api_server = started

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,6 @@ from coalmine.auditor.design import probe_positions
 from coalmine.auditor.public import PublicUsers, public_users
 from coalmine.clients.data.load import load
 from coalmine.clients.data.splits import Splits, SplitSizes, split_users
-from coalmine.clients.data.users import User
 from coalmine.clients.shard import Hosted
 from coalmine.deploy.parts import data_source
 from coalmine.deploy.study import Study
@@ -50,11 +49,19 @@ def people(study: Study) -> People:
     return People(splits, tuple(labels), table.digest, table.source)
 
 
-def host(users: Sequence[User], encoder: Encoder, what: str) -> Hosted:
-    """Embedded users, in order."""
-    texts = [record for user in users for record in user.records]
-    offsets = np.cumsum([0, *(len(user.records) for user in users)]).astype(np.int64)
-    return Hosted(tuple(user.id for user in users), encoder.encode(texts, what=what), offsets)
+def embed_users(splits: Splits, encoder: Encoder) -> dict[str, Hosted]:
+    """Every group of users, embedded, by its name in ``Splits``. All at once, which fills the encoder's batches."""
+    groups = {"aux": splits.aux, "calibration": splits.calibration, "test": splits.test, "canaries": splits.canaries}
+    texts = [record for users in groups.values() for user in users for record in user.records]
+    embedded = encoder.encode(texts, what="users' records")
+    hosted: dict[str, Hosted] = {}
+    first = 0
+    for name, users in groups.items():
+        offsets = np.cumsum([0, *(len(user.records) for user in users)]).astype(np.int64)
+        rows = embedded[first : first + offsets[-1]]
+        hosted[name] = Hosted(tuple(user.id for user in users), rows, offsets)
+        first += offsets[-1]
+    return hosted
 
 
 def build_bank(
@@ -104,21 +111,26 @@ class Prepared:
     canaries: tuple[NDArray[np.float32], ...]
 
 
-def prepare(study: Study, people: People, bank: Bank, encoder: Encoder, bits: int, threads: int) -> Prepared:
-    """Embed the bank and the public users, route them over what no attack touches."""
+def prepare(study: Study, users: dict[str, Hosted], bank: Bank, encoder: Encoder, bits: int, threads: int) -> Prepared:
+    """Embed the bank and route the public users over what no attack touches.
+
+    Args:
+        users: as ``embed_users`` gives them. bits: of the clients' grid. threads: speed only.
+    """
     mechanism: Mechanism = study.privacy.mechanism()
     candidates = encoder.encode(bank.texts, what="bank")
     positions = probe_positions(len(bank), study.audit.probes, stream(study.seed, Purpose.PROBE_POSITIONS))
 
-    def public(users: Sequence[User], what: str) -> PublicUsers:
-        hosted = host(users, encoder, what)
+    def public(hosted: Hosted) -> PublicUsers:
         return public_users(hosted.records, hosted.offsets, candidates, positions, mechanism, bits, threads)
+
+    canaries = users["canaries"]
 
     return Prepared(
         bank,
         candidates,
         positions,
-        public(people.splits.aux, "auxiliary users"),
-        public(people.splits.calibration, "calibration users"),
-        tuple(encoder.encode(user.records, what="canaries") for user in people.splits.canaries),
+        public(users["aux"]),
+        public(users["calibration"]),
+        tuple(canaries.records[low:high] for low, high in itertools.pairwise(canaries.offsets)),
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coalmine.auditor.attacks import ATTACKS, Attack, PoolKind
+from coalmine.auditor.attacks import ATTACKS, Attack, CanaryKind, PoolKind
 from coalmine.auditor.audit import Settings, View, audit_canary
 from coalmine.auditor.collector import Collector
 from coalmine.auditor.eps_bound import Split
@@ -19,7 +19,7 @@ from coalmine.auditor.summarise import attack_audit, replay_p_value
 from coalmine.clients.client import Client
 from coalmine.deploy.parts import randomness
 from coalmine.deploy.planting import Planted, Pool, build_pool, canary_client, plant
-from coalmine.deploy.prepare import People, Prepared, build_bank, host, people, prepare
+from coalmine.deploy.prepare import People, Prepared, build_bank, embed_users, people, prepare
 from coalmine.deploy.progress import Stages
 from coalmine.deploy.simulation import SimulatedPopulation
 from coalmine.deploy.study import Study
@@ -71,11 +71,13 @@ def run(study: Study, workshop: Workshop) -> Outcome:
     with stages.stage("bank", study.bank.size, "texts") as advance:
         bank, bank_pool = build_bank(study, generator, encoder, crowd, advance)
     source = randomness(study)
-    ready = prepare(study, crowd, bank, encoder, grid_bits(study.data.test + 1, mechanism), workshop.workers)
-    hosted = host(crowd.splits.test, encoder, "test users")
-    with stages.stage("clients", workshop.workers, "shards") as advance:
-        population = SimulatedPopulation(hosted, encoder, mechanism, source, ready.positions, workshop.workers)
-        advance(len(population.process_ids()))
+    users = embed_users(crowd.splits, encoder)
+    with stages.stage("public users"):
+        bits = grid_bits(study.data.test + 1, mechanism)
+        ready = prepare(study, users, bank, encoder, bits, workshop.workers)
+    with stages.stage("start clients"):
+        population = SimulatedPopulation(users["test"], encoder, mechanism, source, ready.positions, workshop.workers)
+        population.process_ids()
     try:
         collector = Collector()
         rounds = iter(range(1 << 40))
@@ -131,9 +133,12 @@ def _attacks(
     accounts: dict[PoolKind, list[PoolAccount]] = {}
     numbers = range(1, study.audit.canaries + 1)
     pools: dict[tuple[PoolKind, int], Pool] = {}
+    canaries: dict[tuple[CanaryKind, int], Client] = {}
     total = study.audit.pool * len(numbers) * (PoolKind.PARAPHRASES in kinds)
-    with workshop.stages.stage("probe pools", total or None, "texts") as advance:
+    with workshop.stages.stage("probe pools", total, "texts") as advance:
         for number in numbers:
+            for canary in {attack.canary for attack in attacks}:
+                canaries[canary, number] = canary_client(canary, number, study, ready, workshop.encoder)
             for kind in kinds:
                 pool = build_pool(
                     kind,
@@ -153,10 +158,10 @@ def _attacks(
     with workshop.stages.stage("attacks", len(attacks) * len(numbers), "audits") as advance:
         for number in numbers:
             for attack in attacks:
-                canary = canary_client(attack.canary, number, study, ready, workshop.encoder)
-                planted = plant(attack, number, canary, pools[attack.pool, number], study, ready)
+                client = canaries[attack.canary, number]
+                planted = plant(attack, number, client, pools[attack.pool, number], study, ready)
                 found[attack.name].append(
-                    _audit(attack, number, canary, planted, study, ready, population, collector, rounds, workshop)
+                    _audit(attack, number, client, planted, study, ready, population, collector, rounds, workshop)
                 )
                 advance(1)
     return {name: tuple(some) for name, some in found.items()}, {kind: tuple(some) for kind, some in accounts.items()}

@@ -11,6 +11,8 @@ from coalmine.deploy.study import Study
 from coalmine.protocol.errors import StorageError
 
 if TYPE_CHECKING:
+    from coalmine.auditor.tracking import Tracked
+    from coalmine.deploy.run import Outcome
     from coalmine.protocol.release import Release
 
 
@@ -27,6 +29,23 @@ def conduct(study: Study, as_json: bool) -> None:
     folder = writable(study.folder)
     console.print(f"[bold]Coalmine[/bold] study [bold]{study.study}[/bold], results in {folder}", highlight=False)
 
+    from coalmine.auditor.report.record import dumps
+    from coalmine.auditor.report.table import to_rich
+
+    with stages:
+        tracked, outcome, report = _work(study, stages, folder)
+    if tracked is not None:
+        notice = tracked.notice or f"MLflow: {tracked.store}, run {tracked.run_id}"
+        console.print(notice, style="yellow" if tracked.notice else "", highlight=False)
+    if as_json:
+        sys.stdout.write(dumps(outcome.audit) + "\n")
+    else:
+        people = Console()
+        people.print(to_rich(outcome.audit, people.width))
+    console.print(f"report: {report}", highlight=False)
+
+
+def _work(study: Study, stages: Stages, folder: Path) -> tuple[Tracked | None, Outcome, Path]:
     from coalmine.deploy.workshop import open_workshop
 
     with open_workshop(study, stages) as workshop:
@@ -35,29 +54,18 @@ def conduct(study: Study, as_json: bool) -> None:
         outcome = run(study, workshop)
 
     from coalmine.auditor.report.publish import publish
-    from coalmine.auditor.report.record import dumps
-    from coalmine.auditor.report.table import to_rich
     from coalmine.server.bank_file import write_bank
 
     with stages.stage("report"):
         write_bank(outcome.bank, folder / "bank.parquet")
         write_release(outcome.release, folder / "releases" / "round-1.parquet")
         report = publish(outcome.audit, folder)
-    if study.tracking.mlflow:
-        from coalmine.auditor.tracking import Tracking, track
+    if not study.tracking.mlflow:
+        return None, outcome, report
+    from coalmine.auditor.tracking import Tracking, track
 
-        with stages.stage("MLflow"):
-            tracked = track(outcome.audit, folder, Tracking(study.tracking.team, study.tracking.uri))
-        if tracked.notice:
-            console.print(f"[yellow]{tracked.notice}[/yellow]", highlight=False)
-        else:
-            console.print(f"MLflow: {tracked.store}, run {tracked.run_id}", highlight=False)
-    if as_json:
-        sys.stdout.write(dumps(outcome.audit) + "\n")
-    else:
-        people = Console()
-        people.print(to_rich(outcome.audit, people.width))
-    console.print(f"report: {report}", highlight=False)
+    with stages.stage("MLflow"):
+        return track(outcome.audit, folder, Tracking(study.tracking.team, study.tracking.uri)), outcome, report
 
 
 def writable(folder: Path) -> Path:
@@ -92,7 +100,7 @@ def write_release(release: Release, path: Path) -> None:
     part = path.with_suffix(".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table({"histogram": release.histogram}).replace_schema_metadata(metadata), part)
+        pq.write_table(pa.table({"histogram": pa.array(release.histogram)}).replace_schema_metadata(metadata), part)
         part.replace(path)
     except OSError as error:
         raise StorageError(f"the release cannot be written: {error.strerror or error}", where=str(path)) from None

@@ -224,7 +224,7 @@ def read_study(path: Path, overrides: Sequence[str] = ()) -> Study:
         raise StudyError("there is no such file", where=str(path), remedy="`coalmine init` writes one") from None
     except (OSError, UnicodeDecodeError) as error:
         raise StudyError(f"cannot be read: {error}", where=str(path)) from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # dates and numbers can be malformed too
         mark = getattr(error, "problem_mark", None)
         where = f"{path}, line {mark.line + 1}" if mark else str(path)
         raise StudyError(f"not valid YAML: {getattr(error, 'problem', error)}", where=where) from None
@@ -267,7 +267,7 @@ def _apply(values: dict[str, Any], override: str) -> None:
         values = inner
     try:
         values[key] = yaml.safe_load(value)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         raise StudyError("the value is not valid YAML", where=f"--set {override}") from None
 
 

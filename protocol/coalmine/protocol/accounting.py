@@ -1,7 +1,7 @@
 """What the accounting promises for repeated releases of a Poisson-subsampled Gaussian, in two readings.
 
-* Opacus' PRV accountant (Gopi, Lee and Wutschitz 2021) with its defaults, the figure that papers print. Its error bound of 0.01 is
-  included, so it lies a little above the truth.
+* Opacus' PRV accountant (Gopi, Lee and Wutschitz 2021) with its defaults, the figure that papers print. Its error bound
+  of 0.01 is included, so it lies a little above the truth.
 * dp-accounting's privacy-loss distributions, rounded optimistically and pessimistically: a bracket around the truth.
 """
 
@@ -21,7 +21,9 @@ from coalmine.protocol.privacy import Adjacency, Claim, Mechanism, PrivacyUnit, 
 _INTERVAL = 1e-4
 """Width of a cell of the privacy loss for ordinary noise; wider in proportion where losses spread further."""
 _ORDINARY_SPREAD = 10.0
-_SMALLEST_SIGMA = 1e-6
+_SMALLEST_SIGMA = 0.02
+_LARGEST_EPSILON = 700.0
+"""Beyond it e^eps overflows float64 and dp-accounting's bracket no longer holds the truth."""
 
 
 @cache
@@ -29,8 +31,8 @@ def prv_epsilon(q: float, sigma: float, rounds: int, delta: float) -> float:
     """Epsilon of ``rounds`` releases by Opacus' ``PRVAccountant`` with its default error bounds.
 
     Returns:
-        epsilon; not a number where the accountant's floating point breaks down (sigma below about 0.04): the values it
-        then returns can be far below the truth.
+        epsilon; not a number where the accountant's floating point breaks down (sigma below about 0.04), since what it
+        answers there can be far below the truth.
 
     Raises:
         StudyError: a value out of its range.
@@ -45,13 +47,16 @@ def prv_epsilon(q: float, sigma: float, rounds: int, delta: float) -> float:
         warnings.filterwarnings("ignore", message="Optimal order is the (largest|smallest) alpha")
         try:
             return float(accountant.get_epsilon(delta))
-        except FloatingPointError:
+        except (FloatingPointError, RuntimeError):
             return math.nan
 
 
 @cache
 def pld_epsilon(q: float, sigma: float, rounds: int, delta: float) -> tuple[float, float]:
     """Optimistic and pessimistic epsilon of ``rounds`` releases under add/remove adjacency.
+
+    Returns:
+        a bracket around the truth; (700, infinity) where the truth is above 700.
 
     Raises:
         StudyError: a value out of its range.
@@ -60,7 +65,7 @@ def pld_epsilon(q: float, sigma: float, rounds: int, delta: float) -> tuple[floa
     low, high = (
         float(_pld(q, sigma, rounds, pessimistic).get_epsilon_for_delta(delta)) for pessimistic in (False, True)
     )
-    return low, high
+    return (low, high) if high <= _LARGEST_EPSILON else (min(low, _LARGEST_EPSILON), math.inf)
 
 
 def pld_deltas(q: float, sigma: float, rounds: int, epsilons: ArrayLike) -> NDArray[np.float64]:
@@ -81,7 +86,8 @@ def claim(
 ) -> Claim:
     """The promise that audits of ``rounds`` releases are compared with.
 
-    ``eps_prv`` is not a number where Opacus' accountant breaks down (see :func:`prv_epsilon`); the PLD bracket still holds.
+    ``eps_prv`` is not a number where Opacus' accountant breaks down (see :func:`prv_epsilon`), and ``eps_pld_upper`` is
+    infinite above 700 (see :func:`pld_epsilon`).
 
     Raises:
         StudyError: a value out of its range.

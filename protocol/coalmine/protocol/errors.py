@@ -98,7 +98,7 @@ class GeneratorError(CoalmineError):
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The remedy for a misspelt word: the nearest known one first, then all of them."""
-    choices = sorted(known)
+    choices = sorted(map(str, known))
     close = difflib.get_close_matches(word, choices, n=1)
     listed = "known: " + ", ".join(choices) if choices else "nothing is known here"
     return f"did you mean {close[0]!r}? {listed}" if close else listed

@@ -24,12 +24,13 @@ def write_bank(bank: Bank, path: Path) -> None:
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table.replace_schema_metadata({_ENCODER: bank.encoder_id.encode()}), part)
-        part.replace(path)
+        try:
+            pq.write_table(table.replace_schema_metadata({_ENCODER: bank.encoder_id.encode()}), part)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise StorageError(f"the bank cannot be written: {error.strerror or error}", where=str(path)) from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def read_bank(path: Path) -> Bank:
@@ -40,6 +41,7 @@ def read_bank(path: Path) -> Bank:
     """
     try:
         table = pq.read_table(path)
+        table.validate(full=True)  # texts are UTF-8
     except FileNotFoundError:
         raise BankError("there is no such file", where=str(path), remedy="`coalmine bank build` writes one") from None
     except (OSError, pa.ArrowInvalid) as error:
@@ -52,8 +54,8 @@ def read_bank(path: Path) -> Bank:
             remedy="needs columns text and label and the encoder's id, as `coalmine bank build` writes them",
         )
     texts, labels = table.column("text").to_pylist(), table.column("label").to_pylist()
-    if any(text is None for text in texts):
-        raise BankError("a candidate is not text", where=str(path), remedy="every candidate needs a text")
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(label, str | None) for label in labels):
+        raise BankError("a candidate or its label is not text", where=str(path), remedy="every candidate needs a text")
     try:
         return Bank(tuple(text or "" for text in texts), tuple(label or "" for label in labels), encoder_id.decode())
     except BankError as error:

@@ -86,8 +86,8 @@ def answer(audit: RoundAudit) -> tuple[str, ...]:
     )
     promise = (
         f"The accounting promises an epsilon of at most {claim:.4f} for {releases(audit.claim)} "
-        f"(δ = {brief(audit.claim.delta)}). The strongest of {_count(len(found))}, {strongest.attack}, reaches an exact "
-        f"epsilon of {down(strongest.exact.eps_lower)}, {percent(strongest.share)} of the promise{compared}."
+        f"(δ = {brief(audit.claim.delta)}). The strongest of {_count(len(found))}, {strongest.attack}, reaches an "
+        f"exact epsilon of {down(strongest.exact.eps_lower)}, {percent(strongest.share)} of the promise{compared}."
     )
     certified = (
         f"From {audit.trials:,} simulated trials per hypothesis alone one could certify, with "

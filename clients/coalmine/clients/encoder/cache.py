@@ -11,10 +11,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from coalmine.clients.encoder.shelf import Shelf
 from coalmine.protocol.errors import StorageError
 from coalmine.protocol.ports import Encoder
-
-from coalmine.clients.encoder.shelf import Shelf
 
 OWNER_ONLY = 0o700
 

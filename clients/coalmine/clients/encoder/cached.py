@@ -9,11 +9,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from coalmine.protocol.errors import ModelError
-from coalmine.protocol.ports import Advance, Encoder
-
 from coalmine.clients.encoder.cache import EmbeddingCache, text_key
 from coalmine.clients.encoder.chunks import CHUNK_COST, EmbedChunks, in_this_process, plan_chunks
+from coalmine.protocol.errors import ModelError
+from coalmine.protocol.ports import Advance, Encoder
 
 
 class Progress(Protocol):

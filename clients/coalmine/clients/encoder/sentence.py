@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from coalmine.protocol.errors import ModelError
-
 from coalmine.clients.encoder.batches import plan_batches
 from coalmine.clients.encoder.model_files import locate
+from coalmine.protocol.errors import ModelError
 
 if TYPE_CHECKING:
     from coalmine.clients.encoder.network import Network

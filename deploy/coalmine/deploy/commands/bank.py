@@ -38,9 +38,8 @@ def build(
 
     chosen = read_study(study, overrides or ())
     encoder = SentenceEncoder(chosen.encoder.model, precision=chosen.encoder.precision)
-    stages = Stages(Console(stderr=True))
     crowd = people(chosen)
-    with stages.stage("bank", chosen.bank.size, "texts") as advance:
+    with Stages(Console(stderr=True)) as stages, stages.stage("bank", chosen.bank.size, "texts") as advance:
         made, pool = build_bank(chosen, generator(chosen, cache_folder(chosen)), encoder, crowd, advance)
     write_bank(made, to)
     tally = pool.tally

@@ -1,8 +1,8 @@
 """Generated texts kept on disk.
 
-On disk is one SQLite file, readable by its owner only. A row holds the SHA-256 of the request (generator, operation, prompt, seed,
-turn) and the text that was generated. Prompts are not stored; but a rewording says much the same as its prompt, so the file
-is as private as the texts that were given to `paraphrase` and `vary`.
+On disk is one SQLite file, readable by its owner only. A row holds the SHA-256 of the request (generator, operation,
+prompt, seed, turn) and the text that was generated. Prompts are not stored; but a rewording says much the same as its
+prompt, so the file is as private as the texts that were given to `paraphrase` and `vary`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from coalmine.protocol.errors import ModelError, StorageError
@@ -45,6 +47,20 @@ def smollm2_checkpoint(cache: Path) -> Path:
     return final
 
 
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """transformers' own progress bars are off inside, and as they were before afterwards."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
 def _whole(folder: Path) -> bool:
     seal, weights = folder / _SEAL, folder / _WEIGHTS
     return seal.is_file() and weights.is_file() and sha256(weights) == seal.read_text()
@@ -74,7 +90,7 @@ def _convert(source: Path, folder: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), without_bars():
         warnings.simplefilter("ignore")  # the reader warns about read-only arrays; nothing here writes to them
         tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name, local_files_only=True)
         model = AutoModelForCausalLM.from_pretrained(

@@ -71,7 +71,9 @@ def collect_paraphrases(
     attempts: int = ATTEMPTS,
     progress: Advance | None = None,
 ) -> TextPool:
-    """``size`` distinct rewordings, spread evenly over the sources, none verbatim, each with cosine >= ``min_cosine`` to its source.
+    """``size`` distinct rewordings, spread evenly over the sources, none verbatim.
+
+    Each has a cosine of at least ``min_cosine`` to its source.
 
     ``sources`` of the pool holds the index of each text's source; any prefix of the pool is spread evenly too. A
     rewording equal to any source or to a text in ``exclude`` (compared without case and spaces) counts as repeated.

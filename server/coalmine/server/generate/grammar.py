@@ -1,7 +1,7 @@
 """The grammar of the rules: registers of sentences with slots, and their expansion.
 
-Slots: {a} who, {t} thing, {at} a thing with its article, {ts} things, {v} verb, {vd} past, {vg} -ing, {q} quality, {p} place; the same
-with a 2 from a second topic; {time} {name} {number} {feel} {opinion} {but} {because} {hello} {wow} and the like from the lists below,
+Slots: {a} who, {t} thing, {at} a thing with its article, {ts} things, {v} verb, {vd} past, {vd_perfect} participle,
+{vg} -ing, {q} quality, {p} place; the same with a 2 from a second topic; every other slot is one of the lists below,
 whose entries may hold slots themselves.
 """
 
@@ -125,7 +125,9 @@ REGISTERS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 LISTS: dict[str, tuple[str, ...]] = {
-    "hello": ("hi,", "hey,", "hello all,", "guys,", "quick question:", "morning,", "um,", "hey {name},", "so", "ok", "well,"),
+    "hello": (
+        "hi,", "hey,", "hello all,", "guys,", "quick question:", "morning,", "um,", "hey {name},", "so", "ok", "well,",
+    ),
     "ask": (
         "how do i {v} the {t} {p}?",
         "can someone help me {v} {at}?",
@@ -134,19 +136,24 @@ LISTS: dict[str, tuple[str, ...]] = {
         "my {t} is {q}, any ideas?",
         "is there a way to {v} the {q} {t}?",
     ),
-    "wow": ("wow,", "lol,", "omg", "haha,", "argh,", "hmm,", "nope,", "yay,", "ugh,", "great,", "yeah,", "damn,", "oh no,"),
+    "wow": (
+        "wow,", "lol,", "omg", "haha,", "argh,", "hmm,", "nope,", "yay,", "ugh,", "great,", "yeah,", "damn,", "oh no,",
+    ),
     "wow_story": ("By my honour", "Hush", "Look", "Good heavens", "Come quickly", "Wait", "Alas"),
     "maybe": ("maybe", "perhaps", "i guess", "probably", "or else", "i suppose", "if you ask me"),
     "still": ("still", "again", "now", "really", "completely", "a bit", "kind of", "way too"),
     "again": ("again", "at last", "for good", "once more", "any time soon"),
     "another": ("another", "a better", "a cheaper", "the other", "a new"),
-    "what_next": ("what next?", "now what", "any ideas?", "that was easy", "i give up", "thanks everyone", "let me reboot"),
+    "what_next": (
+        "what next?", "now what", "any ideas?", "that was easy", "i give up", "thanks everyone", "let me reboot",
+    ),
     "trust_me": ("trust me", "i swear", "lol", "as always", "not me", "and nobody else", "believe it or not"),
     "but": ("but", "and", "although", "yet", "and somehow"),
     "really": ("really", "just", "so", "desperately", "do not", "secretly", "always"),
     "gonna": ("gonna", "going to", "trying to", "about to", "too tired to", "off to", "afraid to"),
     "feel": (
-        "so happy", "feeling sick", "really sad", "bored out of my mind", "super excited", "a bit worried", "so tired",
+        "so happy", "feeling sick", "really sad", "bored out of my mind", "super excited", "a bit worried",
+        "so tired",
         "heartbroken", "angry again", "in a good mood", "stressed", "proud", "jealous", "lonely", "relieved",
     ),
     "feeling": (
@@ -162,7 +169,9 @@ LISTS: dict[str, tuple[str, ...]] = {
         "Honestly,", "Sadly,", "Overall,", "To our delight,", "As usual,", "Unfortunately,", "For the price,", "Wow,",
     ),
     "opinion_adj": ("overpriced", "unsafe", "a joke", "not worth it", "a gamble", "outdated"),
-    "attitude": ("polite", "rude", "very patient", "nowhere to be found", "attentive", "clueless", "a pleasure", "slow"),
+    "attitude": (
+        "polite", "rude", "very patient", "nowhere to be found", "attentive", "clueless", "a pleasure", "slow",
+    ),
     "sorry": ("apologised", "called back", "smiled", "gave a refund", "looked up", "charged us", "explained why"),
     "bonus": ("gave us a discount", "answered every question", "even smiled", "did not rush", "saved our evening"),
     "solemn": (
@@ -171,9 +180,11 @@ LISTS: dict[str, tuple[str, ...]] = {
     ),
     "have": ("will have", "may have", "should have", "must have"),
     "duty": (
-        "the work is not finished", "we owe it to our children", "the State of our Union is strong", "peace depends on it",
+        "the work is not finished", "we owe it to our children", "the State of our Union is strong",
+        "peace depends on it",
         "Congress should act without delay", "the people demand no less", "I commend it to your consideration",
-        "the revenue will suffice", "history will judge us", "no citizen may be left behind", "our enemies take notice",
+        "the revenue will suffice", "history will judge us", "no citizen may be left behind",
+        "our enemies take notice",
     ),
     "duty_short": ("keep the peace", "move forward together", "pay our debts", "finish the job", "honor our word"),
     "because_formal": (
@@ -186,14 +197,17 @@ LISTS: dict[str, tuple[str, ...]] = {
         "at noon", "in the evening", "right now", "for hours", "every morning", "since Tuesday", "next month",
     ),
     "time_formal": (
-        "During the past year", "Since the adjournment of Congress", "In the last decade", "Within a single generation",
+        "During the past year", "Since the adjournment of Congress", "In the last decade",
+        "Within a single generation",
         "At the close of the war", "Over the next five years", "From the foundation of the Government",
     ),
     "number": (
-        "two", "three", "5", "seven", "10", "a dozen", "twenty", "40", "a hundred", "250", "several", "a thousand", "64",
+        "two", "three", "5", "seven", "10", "a dozen", "twenty", "40", "a hundred", "250", "several", "a thousand",
+        "64",
     ),
     "name": (
-        "Anna", "Jamal", "Kenji", "Sofia", "Omar", "Lucy", "Pedro", "Ingrid", "Rosalind", "Mike", "Priya", "Tom", "Fatima",
+        "Anna", "Jamal", "Kenji", "Sofia", "Omar", "Lucy", "Pedro", "Ingrid", "Rosalind", "Mike", "Priya", "Tom",
+        "Fatima",
         "Dave", "Chloe", "Marcus", "Elena", "Hugh", "Nadia", "Ben",
     ),
 }  # fmt: skip

@@ -17,11 +17,14 @@ _PAST = {
     "win": "won", "withdraw": "withdrew", "write": "wrote",
 }  # fmt: skip
 _DOUBLING = frozenset(
-    """
-    admit chat chop commit cut dig drag drop fit get grab grep hit hug let mod pat pet pin plan plug put quit rip rob rub run
-    scan set ship shop sit skip slip spin split stir stop swap trim win wrap
-    """.split()
-)
+    (
+        "admit", "chat", "chop", "commit", "cut", "dig", "drag", "drop", "fit",
+        "get", "grab", "grep", "hit", "hug", "let", "mod", "pat", "pet",
+        "pin", "plan", "plug", "put", "quit", "rip", "rob", "rub", "run",
+        "scan", "set", "ship", "shop", "sit", "skip", "slip", "spin", "split",
+        "stir", "stop", "swap", "trim", "win", "wrap",
+    )
+)  # fmt: skip
 _PLURALS = {"bus": "buses", "person": "people", "wife": "wives", "shelf": "shelves", "knife": "knives"}
 _VOWELS = "aeiou"
 

@@ -1,7 +1,7 @@
 """One piece of writing, and the generators that write piece by piece.
 
-Every generator here answers each `Item` from that item alone. So a result can be kept on disk by its item and found again
-whatever it was once asked together with, and asking for more never changes what was there.
+Every generator here answers each `Item` from that item alone. So a result can be kept on disk by its item and found
+again whatever it was once asked together with, and asking for more never changes what was there.
 """
 
 from __future__ import annotations

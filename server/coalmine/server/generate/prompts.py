@@ -1,4 +1,8 @@
-"""What language models are asked: few-shot continuations for a base model, messages for a chat model. Examples written for this file."""
+"""What language models are asked. Examples written for this file.
+
+A small model gets few-shot prompts: for rewordings in turns of its chat template (faithful more often than plain text),
+for samples and variations as plain text to go on with. A server gets instructions.
+"""
 
 from __future__ import annotations
 
@@ -11,46 +15,79 @@ from coalmine.server.generate.items import Item, Operation
 from coalmine.server.generate.vocabulary import TOPICS
 
 _REGISTERS = (
-    "chat message", "tweet", "question on a help forum", "customer review", "political speech", "diary", "news",
+    "chat message",
+    "tweet",
+    "question on a help forum",
+    "customer review",
+    "political speech",
+    "diary",
+    "news",
     "short reply",
-    "line of a story", "complaint", "advice", "instruction",
-)  # fmt: skip
+    "line of a story",
+    "complaint",
+    "advice",
+    "instruction",
+)
 _LONGEST_EXAMPLE = 240
 _MOST_EXAMPLES = 8
+_SUBJECTS = tuple(dict.fromkeys(thing for topic in TOPICS.values() for thing in topic.things))
 
-_PARAPHRASE_PREFIX = """Pairs of sentences that say the same thing in different words.
+_REWORDED = (
+    (
+        "anyone know how to get the sound working on this thing?",
+        "does someone know how I can make the audio work on this?",
+    ),
+    ("thanks, that did it", "thank you, that solved the problem"),
+    (
+        "The committee will meet again in March to settle the remaining questions.",
+        "In March the committee is going to meet once more and decide what is still open.",
+    ),
+    ("i cant find the file", "the file is nowhere to be found"),
+)
+_TURN = "<|im_start|>user\nRewrite: {}<|im_end|>\n<|im_start|>assistant\n"
+_PARAPHRASE_PREFIX = (
+    "<|im_start|>system\nYou rewrite sentences in other words and keep the meaning.<|im_end|>\n"
+    + "".join(f"{_TURN.format(text)}{reworded}<|im_end|>\n" for text, reworded in _REWORDED)
+)
 
-"anyone know how to get the sound working on this thing?" means the same as "does someone know how I can make the audio work on this?"
-"thanks, that did it" means the same as "thank you, that solved the problem"
-"The committee will meet again in March to settle the remaining questions." means the same as "In March the committee is going to meet once more and decide what is still open."
-"i cant find the file" means the same as "the file is nowhere to be found"
-"lol no way" means the same as "haha, impossible"
-"""
-
-_SAMPLE_PREFIX = """Short texts by different people, each with its kind and its subject.
-
-chat message, printer: "anyone else get blank pages since the update? mine worked fine on monday"
-customer review, haircut: "Walked in without an appointment and left very happy. Nadia listened and took her time."
-political speech, canal: "The canal will bring the produce of our western farms to the sea, and I ask Congress for the
-means to complete it." tweet, exam: "two hours of sleep and a chemistry exam at 8. wish me luck"
-short reply, wifi password: "it's on the back of the router"
-"""
+_SAMPLE_PREFIX = "Short texts by different people, each with its kind and its subject.\n\n" + "".join(
+    f'{wish}: "{text}"\n'
+    for wish, text in (
+        ("chat message, printer", "anyone else get blank pages since the update? mine worked fine on monday"),
+        ("customer review, haircut", "Walked in without an appointment and left very happy. Nadia took her time."),
+        ("political speech, canal", "The canal will bring the produce of our western farms down to the sea."),
+        ("tweet, exam", "two hours of sleep and a chemistry exam at 8. wish me luck"),
+        ("short reply, wifi password", "it's on the back of the router"),
+    )
+)
 
 _VARY_PREFIX = "Texts of the same kind by the same group of people:\n\n"
 
 _SYSTEM = {
-    Operation.PARAPHRASE: "Reword the user's text. Keep its meaning, tone, language and rough length; use other words
-    and another order " "where you can. Answer with the reworded text alone, on one line.",
-    Operation.SAMPLE: "Write one short text of 4 to 30 words of the kind and on the subject the user names, as a real
-    person would. " "Answer with the text alone, on one line.",
-    Operation.VARY: "The user shows texts of one kind. Write one new text that could stand among them, with content of
-    its own. " "Answer with the new text alone, on one line.",
+    Operation.PARAPHRASE: (
+        "Reword the user's text. Keep its meaning, tone, language and rough length; use other words and "
+        "another order where you can. Answer with the reworded text alone, on one line."
+    ),
+    Operation.SAMPLE: (
+        "Write one short text of 4 to 30 words of the kind and on the subject the user names, as a real "
+        "person would. Answer with the text alone, on one line."
+    ),
+    Operation.VARY: (
+        "The user shows texts of one kind. Write one new text that could stand among them, with content of "
+        "its own. Answer with the new text alone, on one line."
+    ),
 }
 
 
 @dataclass(frozen=True)
 class Continuation:
-    """A prompt for a base model: a prefix many prompts share, the rest, and whether the text ends at a quotation mark."""
+    """A prompt for a small model.
+
+    Attributes:
+        prefix: what many prompts share.
+        rest: what follows it.
+        quoted: whether the text to come ends at a quotation mark.
+    """
 
     prefix: str
     rest: str
@@ -60,8 +97,8 @@ class Continuation:
 def continuation(item: Item) -> Continuation:
     """The few-shot prompt of an item."""
     if item.operation is Operation.PARAPHRASE:
-        text = " ".join(item.prompt[0].split()).replace('"', "'")
-        return Continuation(_PARAPHRASE_PREFIX, f'"{text}" means the same as "', quoted=True)
+        text = " ".join(item.prompt[0].replace("<|", "< |").split())
+        return Continuation(_PARAPHRASE_PREFIX, _TURN.format(text), quoted=False)
     if item.operation is Operation.SAMPLE:
         return Continuation(_SAMPLE_PREFIX, f'{_wish(item)}: "', quoted=True)
     examples = "".join(f"- {text}\n" for text in _examples(item))
@@ -99,10 +136,10 @@ def tidy(text: str) -> str:
 def _wish(item: Item) -> str:
     """Kind and subject, drawn from the item's own stream so that samples spread; the label stands at the end."""
     rng = item.stream()
-    topic = TOPICS[str(rng.choice(list(TOPICS)))]
-    subject = str(rng.choice(topic.things))
+    subject = _SUBJECTS[int(rng.integers(len(_SUBJECTS)))]
+    register = _REGISTERS[int(rng.integers(len(_REGISTERS)))]
     label = item.prompt[0].strip()
-    return f"{rng.choice(_REGISTERS)}, {subject}" + (f", {label}" if label else "")
+    return f"{register}, {subject}" + (f", {label}" if label else "")
 
 
 def _examples(item: Item) -> list[str]:

@@ -1,4 +1,4 @@
-"""Word-level rewording: any text, one-word chat lines included, said a little differently. No model, no grammar check."""
+"""Word-level rewording: any text, one-word chat lines included, said a little differently; no model."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ _WORD = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)*")
 _LITERAL = re.compile(r"\S*(?:[/\\_@=<>~|$#]|\w[.:-]\w|\d)\S*")
 """Paths, addresses, versions, compounds and code: kept as they are."""
 _COMMAND = re.compile(r"\b(?:sudo|apt|apt-get|aptitude|dpkg|chmod|chown|mkdir|grep|systemctl|modprobe)\b")
+_VOWEL = re.compile(r"(?!uni|use|usa|one|eu)[aeiou]|hour|honest", re.IGNORECASE)
 _PAIR = re.compile(r"[A-Za-z]+ [A-Za-z]+")
 _FILLER = re.compile(
-    r"^(?:well|so|ok
-    so|um+|uh+|hmm+|actually|basically|just|anyway|yeah|oh|ah|and|but|hey|bah|lol|haha)[,.\s]+(?=\S+\s\S)"
+    r"^(?:well|so|ok so|um+|uh+|hmm+|actually|basically|just|anyway|yeah|oh|ah|and|but|hey|bah|lol|haha)[,.\s]+"
+    r"(?=\S+\s\S)"
     r"|[,\s]+(?:lol|haha|though|tho|really|you know|i guess|dude|man|anyway|:\)|:P|:D|;\))(?=\s*[.!?]*$)",
     re.IGNORECASE,
 )
 _SUBORDINATE = re.compile(
-    r"^(?P<main>[^,;?!]{8,}?),? (?P<link>because|if|when|since|unless|until|after|before|while|although)
-    (?P<rest>[^,;?!.]{6,})" r"(?P<end>[.!]*)$",
+    r"^(?P<main>[^,;?!]{8,}?),? (?P<link>because|if|when|since|unless|until|after|before|while|although)"
+    r" (?P<rest>[^,;?!.]{6,})(?P<end>[.!]*)$",
     re.IGNORECASE,
 )
 _FRONTED = re.compile(
-    r"^(?P<link>because|if|when|since|unless|until|after|before|while|although) (?P<rest>[^,;?!.]{6,}),
-    (?P<main>[^?!.]{6,})" r"(?P<end>[.!]*)$",
+    r"^(?P<link>because|if|when|since|unless|until|after|before|while|although) (?P<rest>[^,;?!.]{6,}),"
+    r" (?P<main>[^?!.]{6,})(?P<end>[.!]*)$",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(
@@ -125,9 +126,13 @@ def _synonyms(text: str, boldness: float, draw: Draw) -> str:
         """Literals, and names: a capital inside a sentence."""
         return bool(_LITERAL.fullmatch(token)) or (position > 0 and token[:1].isupper() and not shouted)
 
-    return " ".join(
-        token if kept(position, token) else _WORD.sub(swap, token) for position, token in enumerate(text.split(" "))
-    )
+    tokens = text.split(" ")
+    swapped = [token if kept(place, token) else _WORD.sub(swap, token) for place, token in enumerate(tokens)]
+    for place in range(1, len(tokens)):
+        if swapped[place] != tokens[place] and swapped[place - 1].lower() in ("a", "an"):
+            article = "an" if _VOWEL.match(swapped[place]) else "a"
+            swapped[place - 1] = _matched(article, swapped[place - 1])
+    return " ".join(swapped)
 
 
 def _framed(text: str, draw: Draw) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coalmine.protocol.errors import ModelError
-from coalmine.server.generate.checkpoint import smollm2_checkpoint
+from coalmine.server.generate.checkpoint import smollm2_checkpoint, without_bars
 from coalmine.server.generate.items import Item, ItemGenerator, Operation, fingerprint
 from coalmine.server.generate.models import SMOLLM2_SHA256, available
 from coalmine.server.generate.prompts import Continuation, continuation, tidy
@@ -117,18 +117,12 @@ def _load(folder: Path, precision: str) -> _Model:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
+    with without_bars():
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         network = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
-        network.train(False)
-    finally:
-        if shown:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+    network.train(False)
     pieces = tokenizer.batch_decode([[token] for token in range(len(tokenizer))])
     ends = {token for token, piece in enumerate(pieces) if "\n" in piece} | {tokenizer.eos_token_id}
     closing = {token for token, piece in enumerate(pieces) if '"' in piece}
@@ -138,7 +132,7 @@ def _load(folder: Path, precision: str) -> _Model:
 def _continue(
     model: _Model, prompts: Sequence[Continuation], rests: list[list[int]], items: Sequence[Item]
 ) -> list[str]:
-    """Continue every prompt until its text ends. The prefix all prompts share is read once; rows that are done leave the batch."""
+    """Continue every prompt until its text ends; what all share is read once, rows that are done leave the batch."""
     import torch
 
     rows = len(items)

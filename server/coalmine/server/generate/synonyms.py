@@ -11,12 +11,12 @@ need|require ; say|mention ; says|mentions ; used|made use of ; nope|no|nah ; ha
 bit|little help|assist|lend a hand ; fix|repair|mend|sort out ; broken|not working|busted ; error|failure|fault
 problem|issue|trouble ; problems|issues|troubles ; start|begin|launch ; started|began|launched ; stop|halt|quit
 try|attempt|give it a go with ; tried|attempted|had a go at ; use|make use of|work with
-using|working with|making use of ; install|set up|put on ; installed|set up|put on
-installing|setting up|putting on ; remove|delete|get rid of|uninstall ; removed|deleted|got rid of
-download|fetch|grab ; get|obtain|grab ; got|obtained|received ; give|hand|provide ; gave|handed|provided
+using|working with|making use of ; install|set up ; installed|set up
+installing|setting up ; remove|delete|get rid of|uninstall ; removed|deleted|got rid of
+download|fetch|grab ; get|obtain|grab ; got|received ; give|hand|provide ; gave|handed|provided
 make|create|produce ; made|created|produced ; buy|purchase|pick up ; bought|purchased|picked up
 show|display|reveal ; shows|displays|reveals ; looking|searching|hunting ; find|locate|track down
-found|located|tracked down ; change|modify|alter|switch ; changed|modified|altered ; check|verify|make sure of
+found|located|tracked down ; change|modify|alter|switch ; changed|modified|altered ; check|verify|inspect
 run|execute|launch ; running|executing|active ; open|open up|bring up ; close|shut|shut down ; click|press|hit
 needs|requires|calls for ; want|would like|wish for ; wanted|wished|hoped
 love|adore|really like ; hate|can't stand|detest ; think|believe|reckon|guess ; thought|believed|figured
@@ -25,7 +25,7 @@ tell|inform|let know ; told|informed|let know ; ask|inquire|question
 asked|inquired|questioned ; talk|speak|chat ; talking|speaking|chatting ; read|go through|look through
 write|put down|compose ; wait|hold on|hang on ; going|heading|moving ; went|headed|moved ; come|arrive|turn up
 came|arrived|turned up ; leave|depart|go away ; keep|hold on to|retain ; seems|appears|looks ; seem|appear|look
-works|functions|does the job ; worked|functioned|did the job ; working|functioning|operating
+works|functions|does the job ; worked|functioned ; working|functioning|operating
 happen|occur|take place ; happened|occurred|took place ; happens|occurs|takes place ; good|decent|fine|nice
 great|excellent|terrific|wonderful ; awesome|fantastic|brilliant|amazing ; bad|poor|lousy|awful
 terrible|dreadful|horrible ; best|finest|top ; better|superior|nicer ; worse|poorer ; easy|simple|straightforward
@@ -35,7 +35,7 @@ wrong|incorrect|mistaken ; strange|odd|weird ; cool|neat|nifty ; crazy|insane|ma
 happy|glad|pleased ; sad|unhappy|down ; angry|mad|furious ; tired|exhausted|worn out ; bored|fed up
 maybe|perhaps|possibly ; probably|most likely|presumably ; really|truly|genuinely
 very|extremely|really ; just|simply|only ; also|as well|too ; always|at all times|every time
-never|not ever|at no time ; often|frequently|many times ; sometimes|now and then|at times
+often|frequently|many times ; sometimes|now and then|at times
 again|once more|one more time ; now|at the moment|right now ; today|this day ; soon|before long|shortly
 later|afterwards|at a later time ; before|earlier than|prior to ; already|by now ; still|even now|as yet
 everyone|everybody|all people
@@ -58,7 +58,7 @@ manually|by hand ; automatically|on its own|by itself ; currently|at present|pre
 basically|essentially|in essence ; apparently|evidently|it seems ; actually|in fact|as a matter of fact
 obviously|clearly|plainly ; definitely|certainly|for sure ; especially|particularly|in particular
 government|administration|public authority ; nation|country|land ; country|nation|land ; countries|nations|lands
-citizens|people|inhabitants ; congress|the legislature|lawmakers ; law|statute|act ; laws|statutes|acts
+citizens|inhabitants ; congress|the legislature|lawmakers ; law|statute|act ; laws|statutes|acts
 treaty|agreement|accord ; war|conflict|armed conflict ; peace|harmony|tranquility ; economy|economic life|business
 tax|levy|duty ; taxes|levies|duties ; trade|commerce ; commerce|trade ; jobs|employment|positions
 workers|laborers|employees ; farmers|growers|agricultural producers ; freedom|liberty ; liberty|freedom
@@ -73,7 +73,7 @@ result|outcome ; results|outcomes ; effort|endeavor|attempt ; efforts|endeavors|
 families|households ; world|globe ; future|years ahead ; america|the united states|this country
 americans|people of this country ; strong|powerful|sturdy ; entire|whole ; whole|entire
 several|a number of|various ; various|several|different ; different|distinct|other ; same|identical ; food|meal|dish
-service|treatment|attendance ; staff|team|employees ; restaurant|place to eat|eatery ; movie|film|picture
+staff|team|employees ; restaurant|place to eat|eatery ; movie|film|picture
 song|tune|track ; watch|view|look at ; sleep|rest|get some shut-eye ; miss|long for ; fun|entertaining|enjoyable
 nice|pleasant|lovely ; beautiful|gorgeous|lovely ; dinner|supper|evening meal ; morning|early hours ; night|evening
 tonight|this evening ; tomorrow|the next day ; yesterday|the day before today ; friends|pals|buddies
@@ -101,13 +101,18 @@ wasn't|was not ; weren't|were not ; haven't|have not ; hasn't|has not ; hadn't|h
 
 
 _ONE_WAY = frozenset(
-    """
-    as no mad fine still home place position act may might looks back better top down fast mate executive get hit
-    move web box way  line land trust date matter state fetch fault quit switch press obtain fellow pop track
-    picture dish display monitor put  dear light duty since while yet though indeed simply only standard account
-    thought attempt past mark mention drive hand
-    """.split()
-)
+    (
+        "question", "operating", "reply", "state", "act", "resources", "standing", "persons", "inquire", "certain",
+        "as", "no", "mad", "fine", "still", "home", "place", "position", "act",
+        "may", "might", "looks", "back", "better", "top", "down", "fast", "mate",
+        "executive", "get", "hit", "move", "web", "box", "way", "line", "land",
+        "trust", "date", "matter", "state", "fetch", "fault", "quit", "switch", "press",
+        "obtain", "fellow", "pop", "track", "picture", "dish", "display", "monitor", "put",
+        "dear", "light", "duty", "since", "while", "yet", "though", "indeed", "simply",
+        "only", "standard", "account", "thought", "attempt", "past", "mark", "mention", "drive",
+        "hand",
+    )
+)  # fmt: skip
 """Words with too many other meanings to be replaced when they are met."""
 
 
@@ -129,7 +134,7 @@ def _synonyms() -> dict[str, tuple[str, ...]]:
 SYNONYMS: dict[str, tuple[str, ...]] = _synonyms()
 """Lower-case word -> what may stand for it."""
 
-EXPANSIONS: dict[str, str] = dict(map(tuple, _lines(_CONTRACTIONS)))
+EXPANSIONS: dict[str, str] = {short: long for short, long in _lines(_CONTRACTIONS)}  # noqa: C416 - lists, not pairs
 """Lower-case contraction -> its long form."""
 
 CONTRACTED: dict[str, str] = {long: short for short, long in _lines(_CONTRACTIONS)}

@@ -1,4 +1,4 @@
-"""The words of the rules: topics of computing, public affairs, daily life, feelings and services, written for this file.
+"""The words of the rules: topics of computing, public affairs, daily life, feelings and services.
 
 Each list holds, separated by commas: who acts, on what (article left out), which verbs take such a thing, what it may
 be like, and where it happens.
