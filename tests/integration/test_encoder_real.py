@@ -31,9 +31,9 @@ def encoder():
 def texts():
     """Chat-like, sentences, long, cut at 256 tokens, and the shortest there are."""
     users = load(SotuSource()).users
-    sentences = [record.text for user in users[::40] for record in user.records[:15]]
+    sentences = [record for user in users[::60] for record in user.records[:12]]
     chat = [" ".join(sentence.split()[: 2 + n % 9]) for n, sentence in enumerate(sentences)]
-    passages = [" ".join(sentences[start : start + 6]) for start in range(0, 24, 6)]
+    passages = [" ".join(sentences[start : start + 6]) for start in (0, 6)]
     cut = " ".join(sentences[:30])
     return list(dict.fromkeys([*sentences, *chat, *passages, cut, "", "a", "ok", "two words"]))
 
@@ -65,7 +65,7 @@ def test_unit_vectors_of_the_stated_dimension(encoder, expected):
 
 def test_bits_do_not_depend_on_batch_order_neighbours_or_duplicates(encoder, texts, expected):
     rng = np.random.default_rng(3)
-    for count in (1, 1, 1, 2, 3, 7, 20, 60, 120):
+    for count in (1, 1, 2, 3, 7, 20, 60):
         picked = rng.integers(0, len(texts), count)
         np.testing.assert_array_equal(encoder.encode([texts[i] for i in picked]), expected[picked])
     for shortest in range(len(texts) - 4, len(texts)):
@@ -73,7 +73,7 @@ def test_bits_do_not_depend_on_batch_order_neighbours_or_duplicates(encoder, tex
 
 
 def test_bits_do_not_depend_on_the_cache_or_on_chunks(encoder, texts, expected, tmp_path):
-    picked = np.random.default_rng(4).permutation(len(texts))[:80]
+    picked = np.random.default_rng(4).permutation(len(texts))[:50]
     wanted, some = [texts[i] for i in picked], [texts[i] for i in picked[::3]]
     cache = EmbeddingCache(tmp_path)
     CachedEncoder(encoder, cache, chunk_cost=500).encode(some)
@@ -168,7 +168,7 @@ def test_threads_of_the_caller_are_restored(encoder):
 
 def test_bfloat16_on_request_stays_close_and_independent(texts, expected):
     half = SentenceEncoder(precision="bf16")
-    some = [text for text in texts if len(text) < 60][:20]
+    some = [text for text in texts if len(text) < 60][:12]
     where = [texts.index(text) for text in some]
     rows = half.encode(some)
     assert half.id == SentenceEncoder().id.replace("fp32", "bf16")

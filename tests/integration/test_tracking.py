@@ -19,7 +19,6 @@ pytestmark = [
     pytest.mark.integration,
     # MLflow 3.17 configures its mappers with an option that SQLAlchemy 2.1 deprecates.
     pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning"),
 ]
 
 GUARDED = """

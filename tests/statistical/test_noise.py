@@ -1,7 +1,7 @@
 """The noise of a release has standard deviation sigma * C: no less and no more, fresh in every round and coordinate.
 
 Two-sided: the right value is accepted, 2/3 and 3/2 of it are rejected. Each check fails a right mechanism with
-probability LEVEL; there are about a hundred of them.
+probability LEVEL; there are fewer than a hundred of them.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from coalmine.server.aggregate import Aggregator, draw_noise
 pytestmark = pytest.mark.statistical
 
 LEVEL = 5e-9
-SIZE = 30_000
+SIZE = 20_000
 BANK = commit(Bank(("a",), ("",), "e"))
 SOURCES = [Simulated(2), Protected(b"k" * 32)]
 MECHANISMS = [Mechanism(), Mechanism(sigma=0.6, clip=0.1), Mechanism(sigma=2.0, clip=3.0)]
@@ -43,7 +43,7 @@ def test_noise_has_standard_deviation_sigma_c(randomness, mechanism):
     assert spread_fits(noise, std)
     assert not spread_fits(noise, std * 2 / 3)
     assert not spread_fits(noise, std * 3 / 2)
-    assert spread_fits(noise, mechanism.sigma) == (mechanism.clip == 1)
+    assert not spread_fits(noise, mechanism.sigma)  # the clip belongs to it
     assert abs(noise.mean()) <= norm.isf(LEVEL / 2) * std / np.sqrt(SIZE)
     assert kstest(noise / std, norm.cdf).pvalue > LEVEL
 
@@ -54,19 +54,13 @@ def test_noise_is_fresh_in_every_round_and_coordinate(randomness):
     for one, other in ((noise[0], noise[1]), (noise[1], noise[2]), (noise[0, 1:], noise[0, :-1])):
         agree = int((np.sign(one) == np.sign(other)).sum())
         assert binom.ppf(LEVEL, len(one), 0.5) <= agree <= binom.isf(LEVEL, len(one), 0.5)
-        assert not spread_fits(one - other, 1e-9)
         assert spread_fits((one - other)[::2], 0.1 * np.sqrt(2))
 
 
 def test_protected_noise_is_the_discrete_gaussian():
     units = draw_noise(Protected(b""), 1.5, 0, SIZE, 0)
-    values = np.arange(-6, 7)
     weights = np.exp(-(np.arange(-60, 61) ** 2) / (2 * 1.5**2))
-    inside = weights[54:67] / weights.sum()
-    counts = np.array([(units == value).sum() for value in values])
-    rest = 1 - inside.sum()
-    expected = SIZE * np.append(inside, rest)
-    assert expected.min() > 0.1
-    merged = [0, *range(1, 12), 12]
-    assert chisquare(counts[merged][1:-1], expected[1:12] * counts[1:12].sum() / expected[1:12].sum()).pvalue > LEVEL
-    assert (np.abs(units) <= 6).mean() > 0.999
+    weights /= weights.sum()
+    cells = np.concatenate([[weights[:57].sum()], weights[57:64], [weights[64:].sum()]])  # <= -4, -3 ... 3, >= 4
+    counts = np.bincount(np.clip(units, -4, 4) + 4, minlength=9)
+    assert chisquare(counts, SIZE * cells).pvalue > LEVEL

@@ -17,7 +17,7 @@ from coalmine.auditor.eps_bound import Split, eps_from_bounds, eps_lower
 pytestmark = pytest.mark.statistical
 
 PROJECTIONS = np.random.default_rng(0).normal(size=30)
-TAU, Q, TRIALS, REPETITIONS = 1.0, 0.2, 400, 1500
+TAU, Q, TRIALS, REPETITIONS = 1.0, 0.2, 400, 1000
 MEAN, STD = Q * PROJECTIONS.sum(), np.sqrt(TAU**2 + Q * (1 - Q) * (PROJECTIONS**2).sum())
 
 

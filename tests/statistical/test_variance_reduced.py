@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from oracles import empirical_bernstein
 from oracles.enumerated_rates import rates
+from scipy.special import ndtr
 from scipy.stats import binom
 
 from coalmine.auditor import betting, clopper_pearson, monte_carlo, variance_reduced
@@ -27,7 +28,7 @@ def ordinary():
 
 
 LAWS = {
-    "smoothed answers": lambda rng, n: variance_reduced.ndtr(FEW[0] @ (rng.random((4, n)) < 0.1) - 2.5),
+    "smoothed answers": lambda rng, n: ndtr(FEW[0] @ (rng.random((4, n)) < 0.1) - 2.5),
     "skewed": lambda rng, n: rng.beta(0.2, 4, n),
     "answers": lambda rng, n: (rng.random(n) < 0.03).astype(float),
     "uniform": lambda rng, n: rng.random(n),
@@ -56,18 +57,18 @@ def test_betting_bounds_miss_at_most_at_their_level(law, n):
 
 
 def test_epsilon_bounds_are_wrong_in_at_most_the_stated_share():
-    threshold, alpha, n = 2.0, 0.2, 300
-    tpr, fpr = rates(*FEW, threshold)
+    score, threshold, alpha, n = (np.array([0.3, 0.3, 0.8, -0.4]), 3.5, 1.0, 0.5), 2.5, 0.2, 300
+    tpr, fpr = rates(*score, threshold)
     truth = np.log(tpr / fpr)
     for split in Split:
         bounds = [
             variance_reduced.eps_lower(
-                variance_reduced.draw(*FEW, threshold, n, 2, name=f"{repetition}", threads=1), 0.0, alpha, split
+                variance_reduced.draw(*score, threshold, n, 2, name=f"{repetition}", threads=1), 0.0, alpha, split
             ).eps_lower
-            for repetition in range(REPETITIONS // 2)
+            for repetition in range(REPETITIONS // 4)
         ]
         assert sum(bound > truth for bound in bounds) <= binom.isf(1e-8, len(bounds), alpha)
-        assert np.mean(bounds) > 0.5 * truth, "and not vacuous"
+        assert np.mean(bounds) > 0.8 * truth, "and not vacuous"
 
 
 def cases():

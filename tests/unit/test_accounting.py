@@ -23,7 +23,7 @@ def test_the_claim_of_one_default_round():
 
 
 def subsampled_gaussian_eps(q, sigma, delta):
-    """One release: amplification is exact for removal, the worse direction: delta(eps) = q delta_gauss(log(1 + (e^eps - 1) / q))."""
+    """One release, removal being the worse direction: delta(eps) = q delta_gauss(log(1 + (e^eps - 1) / q))."""
     gauss = gdp.eps(1 / sigma, delta / q)
     return math.log1p(q * math.expm1(gauss)) if gauss < 500 else gauss + math.log(q)
 

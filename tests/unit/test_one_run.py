@@ -64,7 +64,7 @@ def binomial(n, p):
 
 @pytest.mark.parametrize("eps", [0.5, 2.0])
 def test_steinke_is_wrong_at_most_at_its_level_and_not_much_less(eps):
-    """Randomised response at eps: every guess is right with probability e^eps / (1 + e^eps). Exact, nothing is drawn."""
+    """Randomised response: every guess is right with probability e^eps / (1 + e^eps). Exact, nothing is drawn."""
     m, level = 300, 0.05
     law = binomial(m, 1 / (1 + math.exp(-eps)))
     wrong = sum(law[v] for v in range(m + 1) if one_run.steinke_p_value(Guesses(m, m, v), eps, 0.0) < level)

@@ -119,7 +119,7 @@ def in_chunks(
     """Spread trials over threads so that results depend on (seed, name) alone.
 
     Args:
-        work: called with a chunk's own stream and its number of trials; threads help where it releases the interpreter lock.
+        work: called with a chunk's own stream and number of trials; threads help where it lets go of the interpreter.
         trials: >= 1.
         name: of the experiment; two names never share a stream.
         threads: ``None`` for one per core.

@@ -9,7 +9,6 @@ _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # despite its name: Ray stays on the loopback address
     "RAY_AUTH_MODE": "token",
-    "RAY_BACKEND_LOG_LEVEL": "fatal",
     "RAY_IGNORE_UNHANDLED_ERRORS": "1",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "FLWR_TELEMETRY_ENABLED": "0",

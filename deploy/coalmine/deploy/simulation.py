@@ -1,8 +1,8 @@
 """Thousands of clients on one machine: shard actors, one a core, and one aggregator actor.
 
 The server's side of this module gets releases and nothing else. A shard hands its noise-free sum to the aggregator
-directly, so it never passes through the driver. A shard that dies is restarted by Ray and repeats its call; the
-aggregator ignores a part it already has.
+directly, so it never passes through the driver. A shard that dies is started again and repeats its call; the aggregator
+ignores a part it already has.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from coalmine.protocol.vote import grid_bits
 from coalmine.server.aggregate import Aggregator
 
 _ROUNDS_PER_CALL = 32
+_RESTARTS = 3
 _WORKER_LOST = ContributionError(
-    "a worker process died and could not be restarted; nothing was released",
+    "a worker process died and could not be replaced; nothing was released",
     remedy="look for lack of memory, then run the study again",
 )
 
@@ -68,12 +69,9 @@ class SimulatedPopulation:
     ) -> None:
         eligible = len(hosted.ids) + 1  # a canary may be eligible besides
         self.bits = grid_bits(eligible, mechanism)
-        key = randomness.participation_key
-        shard = ray.remote(_ShardActor).options(num_cpus=0, max_restarts=-1, max_task_retries=-1)
-        self._parts = [ray.put(part) for part in split_clients(hosted, workers)]  # kept for shards that restart
-        self._shards: list[Any] = [
-            shard.remote(number, [part], mechanism, key, self.bits) for number, part in enumerate(self._parts)
-        ]
+        self._parts = [ray.put(part) for part in split_clients(hosted, workers)]
+        self._arguments = (mechanism, randomness.participation_key, self.bits)
+        self._shards: list[Any] = [self._start(number) for number in range(workers)]
         self._aggregator: Any = (
             ray.remote(Aggregator)
             .options(num_cpus=0, max_restarts=0)
@@ -96,26 +94,51 @@ class SimulatedPopulation:
         done: list[Release] = []
         for start in range(0, len(rounds), _ROUNDS_PER_CALL):
             part = list(rounds[start : start + _ROUNDS_PER_CALL])
-            _collect(
-                shard.serve.remote(ballot, part, self._guest if number == 0 else None, self._aggregator)
-                for number, shard in enumerate(self._shards)
-            )
-            done += _collect(self._aggregator.release.remote(round, commitment) for round in part)
+            guests = [self._guest, *[None] * (len(self._shards) - 1)]
+            self._every_shard("serve", [(ballot, part, guest, self._aggregator) for guest in guests])
+            try:
+                done += _collect(self._aggregator.release.remote(round, commitment) for round in part)
+            except RayActorError:
+                raise _WORKER_LOST from None
         return done
 
     def votes_on(self, bank: Bank, commitment: Commitment, coordinates: NDArray[np.int64]) -> NDArray[np.float64]:
         """All clients' votes on some coordinates, (n, len(coordinates)): what only a simulation's owner knows."""
         ballot = self._post(bank, commitment)
-        return np.concatenate(_collect(shard.votes_on.remote(ballot, coordinates) for shard in self._shards))
+        return np.concatenate(self._every_shard("votes_on", [(ballot, coordinates)] * len(self._shards)))
 
     def process_ids(self) -> list[int]:
         """Of the shards, for tests that kill one."""
-        return _collect(shard.process_id.remote() for shard in self._shards)
+        return self._every_shard("process_id", [()] * len(self._shards))
 
     def close(self) -> None:
         """Stop the actors of this population."""
         for actor in (*self._shards, self._aggregator):
             ray.kill(actor)
+
+    def _start(self, number: int) -> Any:
+        """A shard actor with its clients; the driver keeps their data, so a shard can be started again."""
+        return ray.remote(_ShardActor).options(num_cpus=0).remote(number, [self._parts[number]], *self._arguments)
+
+    def _every_shard(self, call: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Let every shard do something at once, each with its own arguments. A shard that dies is started again and
+        repeats its part.
+
+        Raises:
+            ContributionError: a shard died again and again.
+        """
+        answers: dict[int, Any] = {}
+        for _ in range(1 + _RESTARTS):
+            missing = [number for number in range(len(self._shards)) if number not in answers]
+            calls = {number: getattr(self._shards[number], call).remote(*arguments[number]) for number in missing}
+            for number, reference in calls.items():
+                try:
+                    answers[number] = _collect([reference])[0]
+                except RayActorError:
+                    self._shards[number] = self._start(number)
+            if len(answers) == len(self._shards):
+                return [answers[number] for number in range(len(self._shards))]
+        raise _WORKER_LOST
 
     def _post(self, bank: Bank, commitment: Commitment) -> Any:
         """Every client embeds the bank with its own encoder; on one machine they share one copy by reference."""
@@ -154,5 +177,3 @@ def _collect(calls: Iterable[Any]) -> list[Any]:
         if isinstance(error.cause, RayActorError | OutOfMemoryError):
             raise _WORKER_LOST from None
         raise
-    except (RayActorError, OutOfMemoryError):
-        raise _WORKER_LOST from None

@@ -45,7 +45,7 @@ def collect_samples(
     """``size`` distinct texts from labels only, spread evenly over the labels.
 
     ``sources`` holds the index of each text's label; any prefix of the pool is spread evenly too. ``exclude`` holds
-    texts that must not come out (compared without case and spaces).
+    texts that must not come out (compared by words, without case).
 
     Raises:
         GeneratorError: fewer texts than asked for could be had.
@@ -76,7 +76,7 @@ def collect_paraphrases(
     Each has a cosine of at least ``min_cosine`` to its source.
 
     ``sources`` of the pool holds the index of each text's source; any prefix of the pool is spread evenly too. A
-    rewording equal to any source or to a text in ``exclude`` (compared without case and spaces) counts as repeated.
+    rewording equal to any source or to a text in ``exclude`` (compared by words, without case) counts as repeated.
 
     Raises:
         GeneratorError: fewer texts than asked for could be had.

@@ -11,7 +11,7 @@ _APOLOGY = (
     r"[,.:;]? (?:but )?"
 )
 _UNABLE = (
-    r"(?:i|we) (?:can['’]?t|can ?not|won['’]?t|will not|am unable to|am not able to|must decline to|"
+    r"i (?:can['’]?t|can ?not|won['’]?t|will not|am unable to|am not able to|must decline to|"
     r"don['’]?t feel comfortable)"
 )
 _SERVICE = (
@@ -36,5 +36,6 @@ def refuses(text: str) -> bool:
 
 
 def same(text: str) -> str:
-    """What two texts share when they differ in case and spaces only."""
-    return " ".join(text.split()).casefold()
+    """What two texts share when they differ in case, spaces and punctuation only."""
+    folded = text.casefold()
+    return " ".join(re.findall(r"\w+", folded) or folded.split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from coalmine.server.generate.grammar import Draw
+from coalmine.server.generate.judge import same
 from coalmine.server.generate.synonyms import CONTRACTED, EXPANSIONS, SYNONYMS
 
 _WORD = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)*")
@@ -63,7 +64,10 @@ _QUESTION_FRAMES = (
 
 
 def reword(text: str, draw: Draw) -> str:
-    """Another wording of the text; blank for a blank text. Words and their order differ, not merely case or spaces."""
+    """Another wording of the text; blank for a blank text.
+
+    Words or their order differ, not merely case, spaces or punctuation.
+    """
     source = " ".join(text.split())
     if not source:
         return ""
@@ -75,16 +79,12 @@ def reword(text: str, draw: Draw) -> str:
         result = _reordered(result)
     result = _contractions(result, draw)
     result = _synonyms(result, boldness, draw)
-    if _words(result) == _words(source) or draw.uniform() < 0.8 * len(source.split()) ** -0.25:
+    if same(result) == same(source) or draw.uniform() < 0.8 * len(source.split()) ** -0.25:
         result = _framed(result, draw)
     result = _punctuation(result, draw)
-    while _words(result) == _words(source):
+    while same(result) == same(source):
         result = _framed(result, draw)
     return result
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold()) or text.split()
 
 
 def _without_filler(text: str) -> str:

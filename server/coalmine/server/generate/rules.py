@@ -22,7 +22,7 @@ from coalmine.server.generate.vocabulary import GROUPS, TOPICS
 _SHORTEST, _LONGEST = 4, 30
 _FAVOUR = 8.0
 """Weight of what a label names, against 1 for everything else."""
-_SOURCES = ("grammar", "inflection", "items", "rewording", "rules", "synonyms", "topic", "vocabulary")
+_SOURCES = ("grammar", "inflection", "items", "judge", "rewording", "rules", "synonyms", "topic", "vocabulary")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _JOINING = frozenset(
     re.split(" ", "and but or because if when while so that which who to with for in on at from of is are was will can")

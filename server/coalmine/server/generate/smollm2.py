@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-_TEMPERATURE = {Operation.SAMPLE: 1.0, Operation.PARAPHRASE: 0.6, Operation.VARY: 0.9}
+_TEMPERATURE = {Operation.SAMPLE: 0.9, Operation.PARAPHRASE: 0.6, Operation.VARY: 0.9}
 _TOP_K, _TOP_P = 50, 0.95
 _MOST_NEW_TOKENS = 56
 _SOURCES = ("prompts", "smollm2", "vocabulary")
