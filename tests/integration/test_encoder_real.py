@@ -179,7 +179,7 @@ def test_bfloat16_on_request_stays_close_and_independent(texts, expected):
 
 @pytest.fixture(scope="module")
 def small_model(tmp_path_factory, encoder):
-    """Another architecture: first-token pooling, a dense layer, another dimension, no stated length."""
+    """Another architecture: first-token pooling and a dense head, whose rows do depend on the batch on some machines."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
@@ -191,8 +191,8 @@ def small_model(tmp_path_factory, encoder):
         BertConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64)
     ).save_pretrained(folder / "bert")
     AutoTokenizer.from_pretrained(encoder._files.folder, local_files_only=True).save_pretrained(folder / "bert")
-    layers = [Transformer(str(folder / "bert"), max_seq_length=20), Pooling(32, pooling_mode="cls"), Dense(32, 12)]
-    SentenceTransformer(modules=layers, device="cpu").save(str(folder / "small"))
+    layers = [Transformer(str(folder / "bert"), max_seq_length=60), Pooling(32, pooling_mode="cls"), Dense(32, 12)]
+    SentenceTransformer(modules=layers, device="cpu").save(str(folder / "small"), create_model_card=False)
     return folder / "small"
 
 
@@ -206,7 +206,7 @@ def test_a_model_in_a_folder(small_model, texts):
     theirs = plain.encode(some, normalize_embeddings=True, show_progress_bar=False)
     assert small.dimension == 12
     assert small.id.startswith("small:")
-    assert small.id.endswith(":fp32:20")
+    assert small.id.endswith(":fp32:60")
     np.testing.assert_allclose(rows, theirs, atol=1e-6)
     np.testing.assert_array_equal(small.encode(some[5:6]), rows[5:6])
 

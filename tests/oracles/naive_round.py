@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from coalmine.protocol.bank import commit
 from coalmine.protocol.ballot import Ballot
+from coalmine.protocol.bank import commit
 from coalmine.protocol.randomness import participates
 from coalmine.protocol.vote import vote
 

@@ -1,15 +1,18 @@
 """One user's vote in exact rational arithmetic, and the route by comparing every pair of distances."""
 
 from fractions import Fraction
+from itertools import pairwise
 from math import isqrt
 
 
 def route(record, candidates, k):
     """k nearest by exact squared distance, ties to the lowest index, and the smallest gap between different ones."""
-    exact = [sum((Fraction(float(a)) - Fraction(float(b))) ** 2 for a, b in zip(record, c, strict=True)) for c in candidates]
+    exact = [
+        sum((Fraction(float(a)) - Fraction(float(b))) ** 2 for a, b in zip(record, c, strict=True)) for c in candidates
+    ]
     order = sorted(range(len(exact)), key=lambda index: (exact[index], index))
     ranked = sorted(set(exact))
-    gap = min((b - a for a, b in zip(ranked, ranked[1:], strict=False)), default=Fraction(1))
+    gap = min((b - a for a, b in pairwise(ranked)), default=Fraction(1))
     return order[:k], gap
 
 

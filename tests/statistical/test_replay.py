@@ -13,16 +13,14 @@ pytestmark = pytest.mark.statistical
 MECHANISM = Mechanism(q=0.3, sigma=0.8)
 SETTINGS = Settings(alpha=0.01, split=Split.TWO, trials=200, reduced_trials=50, seed=0, threads=1)
 CANARY = np.array([0.08, 0.05, 0.02])
-USERS, REPEATS = 25, 30
+USERS, REPEATS = 25, 20
 SAFE = 1e-8
 
 
 def replayed(rng, rounds, noise=1.0, q=MECHANISM.q, absentee=False):
     """One audit whose replays are drawn the plain way: every user a coin, the noise a normal."""
     r = len(CANARY)
-    auxiliary, calibration, test = (
-        rng.random((USERS, r)) * (rng.random((USERS, r)) < 0.3) * 0.06 for _ in range(3)
-    )
+    auxiliary, calibration, test = (rng.random((USERS, r)) * (rng.random((USERS, r)) < 0.3) * 0.06 for _ in range(3))
 
     def releases(eligible):
         crowd = (rng.random((rounds, USERS)) < q) @ test

@@ -11,7 +11,6 @@ from coalmine.auditor.exact import exact_epsilon, tpr_fpr
 from coalmine.auditor.ideal import ideal_epsilon
 from coalmine.auditor.moments import moments
 from coalmine.auditor.score import score
-from coalmine.protocol.accounting import pld_epsilon
 from coalmine.protocol.privacy import Assurance, Mechanism
 
 MECHANISM = Mechanism(q=0.2, sigma=0.7)
@@ -46,13 +45,13 @@ def found(views):
 
 
 def test_what_is_certified_stays_below_what_is_exact_and_that_below_the_claim(found):
-    _, promised = pld_epsilon(MECHANISM.q, MECHANISM.sigma, 1, MECHANISM.delta)
+    promised = ideal_epsilon(1 / MECHANISM.sigma, MECHANISM.q, MECHANISM.delta)
     certified, reduced, exact = (evidence.eps_lower for evidence in found.evidence)
     assert 0 < certified <= exact <= promised
     assert 0 < reduced <= exact
     assert exact <= ideal_epsilon(float(np.linalg.norm(CANARY)) / 0.07, MECHANISM.q, MECHANISM.delta)
     assert [step.eps for step in found.waterfall.steps][-1] == certified
-    assert found.waterfall.steps[0].eps == pytest.approx(promised, abs=2e-4)
+    assert found.waterfall.steps[0].eps == pytest.approx(promised, rel=1e-12)
 
 
 def test_evidence_says_how_it_was_found(found):

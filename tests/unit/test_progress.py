@@ -10,26 +10,36 @@ from coalmine.deploy.progress import Stages
 
 def stages(terminal):
     out = io.StringIO()
-    return Stages(Console(file=out, force_terminal=terminal, width=100)), out
+    return Stages(Console(file=out, force_terminal=terminal, width=100, _environ={"TERM": "xterm"})), out
 
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_stages_are_timed_in_order(terminal):
     shown, out = stages(terminal)
-    with shown.stage("bank", 3, "texts") as advance:
-        advance(1)
-        advance(2)
-    with shown.stage("data"):
-        pass
+    with shown:
+        with shown.stage("bank", 3, "texts") as advance:
+            advance(1)
+            advance(2)
+        with shown.stage("data"):
+            pass
     assert list(shown.seconds) == ["bank", "data"]
     assert all(spent >= 0 for spent in shown.seconds.values())
     assert "bank" in out.getvalue()
     assert "data" in out.getvalue()
+    assert ("3/3" in out.getvalue()) == terminal
+
+
+def test_an_inner_stage_belongs_to_the_outer_one():
+    shown, out = stages(False)
+    with shown, shown.stage("attacks"), shown.stage("embed nonces", 5, "texts") as advance:
+        advance(5)
+    assert list(shown.seconds) == ["attacks"]
+    assert "nonces" not in out.getvalue()
 
 
 def test_without_a_terminal_a_stage_is_one_line():
     shown, out = stages(False)
-    with shown.stage("bank", 3, "texts") as advance:
+    with shown, shown.stage("bank", 3, "texts") as advance:
         advance(3)
     assert out.getvalue().count("\n") == 1
     assert "\x1b" not in out.getvalue()
@@ -38,14 +48,14 @@ def test_without_a_terminal_a_stage_is_one_line():
 def test_a_stage_that_comes_again_adds_up():
     shown, _ = stages(False)
     shown.seconds["bank"] = 5.0
-    with shown.stage("bank"):
+    with shown, shown.stage("bank"):
         pass
     assert shown.seconds["bank"] >= 5.0
 
 
 def test_a_stage_that_fails_is_not_called_done():
     shown, out = stages(False)
-    with pytest.raises(ZeroDivisionError), shown.stage("bank"):
+    with pytest.raises(ZeroDivisionError), shown, shown.stage("bank"):
         raise ZeroDivisionError
     assert shown.seconds == {}
     assert out.getvalue() == ""

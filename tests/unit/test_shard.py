@@ -56,10 +56,7 @@ def plainly(users=tuple(USERS), ballot=BALLOT, rounds=tuple(ROUNDS)):
 @pytest.mark.parametrize("shards", [1, 2, 5, 20])
 def test_shards_together_hand_in_the_sum_of_plain_clients(shards):
     parts = [list(part) for part in np.array_split(np.arange(len(USERS)), shards)]
-    answers = [
-        handed_in(shard([USERS[u] for u in part], number))
-        for number, part in enumerate(parts)
-    ]
+    answers = [handed_in(shard([USERS[u] for u in part], number)) for number, part in enumerate(parts)]
     assert [number for number, _ in answers] == list(range(shards))
     expected = plainly()
     assert expected.any(axis=1).all()

@@ -1,6 +1,7 @@
 """The plain definition of a vote, and the fast kernels that must equal it bit for bit."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -134,7 +135,7 @@ def test_tallies_equal_the_plain_vote_user_by_user(crowd, cuts, clip):
     votes = tally(route(records, candidates, k), offsets, mechanism, 48)
     assert len(votes) == len(offsets) - 1
     everywhere = votes.on(np.arange(len(candidates)), len(candidates))
-    for user, (first, last) in enumerate(zip(offsets, offsets[1:], strict=False)):
+    for user, (first, last) in enumerate(pairwise(offsets)):
         plain = vote(records[first:last], candidates, mechanism, 48)
         row = slice(votes.start[user], votes.start[user + 1])
         assert (np.diff(votes.index[row]) > 0).all()

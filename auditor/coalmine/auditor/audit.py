@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import kolmogorov
 
 from coalmine.auditor import clopper_pearson, monte_carlo, variance_reduced
-from coalmine.auditor.calibration import Threshold, calibrate
+from coalmine.auditor.calibration import Threshold, calibrate, calibrate_reduced
 from coalmine.auditor.eps_bound import EpsBound, Split, eps_lower
 from coalmine.auditor.exact import exact_epsilon, tpr_fpr
 from coalmine.auditor.moments import Moments, moments
@@ -18,6 +18,7 @@ from coalmine.auditor.score import Score, score
 from coalmine.auditor.waterfall import waterfall
 from coalmine.protocol.finding import Evidence
 from coalmine.protocol.privacy import Assurance, Mechanism
+from coalmine.protocol.randomness import Purpose, stream
 
 Array = NDArray[np.float64]
 _CURVE = 201
@@ -93,6 +94,16 @@ def audit_canary(
         alpha=settings.alpha,
         split=settings.split,
     )
+    sharper = calibrate_reduced(
+        by,
+        view.calibration,
+        population,
+        trials=settings.reduced_trials,
+        delta=mechanism.delta,
+        alpha=settings.alpha,
+        split=settings.split,
+        rng=stream(settings.seed, Purpose.CALIBRATION, user=name),
+    )
     levels = np.concatenate([[threshold.value], _band_levels(by, projections)])
     counts = monte_carlo.count(
         projections,
@@ -119,7 +130,7 @@ def audit_canary(
         by.signal,
         by.noise_std,
         by.q,
-        threshold.value,
+        sharper,
         settings.reduced_trials,
         settings.seed,
         name=f"{name}/reduced",

@@ -148,6 +148,8 @@ class RoundAudit:
         eligible: N, public. expected_cohort: q * N. bank_size: p. probes: r.
         randomness: "simulated" or "protected".
         alpha: family-wise level per attack. trials: Monte-Carlo trials per hypothesis.
+        replay_p_value: the smallest Kolmogorov-Smirnov p-value over all replays, Bonferroni-corrected (which is Holm's
+            first step); ``None`` without replays.
         facts: further public facts for the reader (data source, encoder, generator, digests, versions, seed digest).
         seconds: wall-clock seconds by stage.
     """

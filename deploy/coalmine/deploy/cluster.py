@@ -51,7 +51,7 @@ def cluster(workers: int, object_bytes: int) -> Iterator[None]:
             logging_level=logging.ERROR,
             object_store_memory=object_bytes,
             _node_ip_address="127.0.0.1",
-            _system_config={"automatic_object_spilling_enabled": False},
+            _system_config={"automatic_object_spilling_enabled": False, "worker_niceness": 0},
         )
     try:
         yield

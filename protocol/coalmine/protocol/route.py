@@ -160,7 +160,7 @@ def _largest_norm(array: NDArray[np.floating]) -> float:
     return float(np.sqrt(np.einsum("ij,ij->i", array, array).max()))
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True)
 def _distance(record, candidate):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     total = 0.0
     for i in range(record.shape[0]):
@@ -169,7 +169,7 @@ def _distance(record, candidate):  # type: ignore[no-untyped-def]  # noqa: ANN00
     return total
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True)
 def _insert(index, distance, at, away):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Put candidate ``at`` into one record's list, sorted by (distance, index)."""
     k = index.shape[0]
@@ -186,7 +186,7 @@ def _insert(index, distance, at, away):  # type: ignore[no-untyped-def]  # noqa:
     distance[slot] = away
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True)
 def _scan(scores, half_norms, slack, records, candidates, positions, index, distance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     short = np.empty(scores.shape[1], np.int32)
     best = np.empty(index.shape[1], np.float32)
@@ -196,7 +196,7 @@ def _scan(scores, half_norms, slack, records, candidates, positions, index, dist
         )
 
 
-@numba.njit(nogil=True, fastmath={"nnan", "ninf", "nsz"}, cache=True)
+@numba.njit(nogil=True, fastmath={"nnan", "ninf", "nsz"})
 def _highest(score, half_norms, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """A maximum may be taken in any order, so this one may use vector instructions."""
     top = np.float32(-3.0e38)
@@ -205,7 +205,7 @@ def _highest(score, half_norms, start, stop):  # type: ignore[no-untyped-def]  #
     return top
 
 
-@numba.njit(nogil=True, cache=True)
+@numba.njit(nogil=True)
 def _scan_row(score, half_norms, slack, record, candidates, positions, index, distance, short, best):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     p = score.shape[0]
     k = index.shape[0]

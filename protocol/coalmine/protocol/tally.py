@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from coalmine.protocol.privacy import Mechanism
 from coalmine.protocol.route import Routes
 from coalmine.protocol.vote import grid_scale
-
-_scale = numba.njit(nogil=True, cache=True)(grid_scale)
 
 
 @dataclass(frozen=True)
@@ -54,47 +51,24 @@ def tally(routes: Routes, offsets: NDArray[np.integer], mechanism: Mechanism, bi
     Args:
         offsets: (n + 1,) row starts; a user without records gets the zero vote.
     """
-    start, index, units = _tally(routes.index, np.ascontiguousarray(offsets, np.int64), mechanism.clip, bits)
-    return Votes(start, index, units, bits)
+    users, k = len(offsets) - 1, routes.index.shape[1]
+    owner = np.repeat(np.arange(users, dtype=np.int64), np.diff(offsets) * k)
+    ballots = np.sort((owner << 32) | routes.index.ravel().astype(np.int64))
+    first = np.flatnonzero(np.diff(ballots, prepend=-1))
+    counts = np.diff(first, append=len(ballots))
+    voter, index = ballots[first] >> 32, (ballots[first] & 0xFFFFFFFF).astype(np.int32)
+    squared = np.bincount(voter, counts.astype(np.float64) ** 2, users)  # whole numbers below 2**53: exact
+    scale = np.array(
+        [
+            grid_scale(int(norm), int(total), mechanism.clip, bits) if norm else 0.0
+            for norm, total in zip(squared, np.diff(offsets) * k, strict=True)
+        ]
+    )
+    units = np.trunc(counts * scale[voter]).astype(np.int64)
+    return Votes(np.searchsorted(voter, np.arange(users + 1)), index, units, bits)
 
 
 def add_votes(votes: Votes, taking_part: NDArray[np.bool_], into: NDArray[np.int64]) -> None:
     """Add the votes of the users that take part to ``into`` (p,), in place."""
-    _add(votes.start, votes.index, votes.units, taking_part, into)
-
-
-@numba.njit(nogil=True, cache=True)
-def _tally(routes, offsets, clip, bits):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    users = offsets.shape[0] - 1
-    k = routes.shape[1]
-    start = np.zeros(users + 1, np.int64)
-    index = np.empty(routes.shape[0] * k, np.int32)
-    units = np.empty(routes.shape[0] * k, np.int64)
-    filled = 0
-    for user in range(users):
-        chosen = np.sort(routes[offsets[user] : offsets[user + 1]].copy().reshape(-1))
-        first = filled
-        for i in range(chosen.shape[0]):
-            if filled > first and index[filled - 1] == chosen[i]:
-                units[filled - 1] += 1
-            else:
-                index[filled] = chosen[i]
-                units[filled] = 1
-                filled += 1
-        squared = np.int64(0)
-        for i in range(first, filled):
-            squared += units[i] * units[i]
-        if squared > 0:
-            scale = _scale(int(squared), chosen.shape[0], clip, bits)
-            for i in range(first, filled):
-                units[i] = np.int64(np.trunc(units[i] * scale))
-        start[user + 1] = filled
-    return start, index[:filled].copy(), units[:filled].copy()
-
-
-@numba.njit(nogil=True, cache=True)
-def _add(start, index, units, taking_part, into):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    for user in range(start.shape[0] - 1):
-        if taking_part[user]:
-            for i in range(start[user], start[user + 1]):
-                into[index[i]] += units[i]
+    counted = np.repeat(taking_part, np.diff(votes.start))
+    np.add.at(into, votes.index[counted], votes.units[counted])

@@ -37,13 +37,18 @@ def plan_batches(lengths: Sequence[int], *, alone: bool = False) -> Iterator[Bat
 
     Args:
         lengths: tokens of each text, >= 1.
-        alone: one text per batch, at the same position of the same shape: independent of neighbours by construction.
+        alone: one text per batch: without neighbours, nothing can depend on them.
     """
     tokens = np.asarray(lengths, dtype=np.intp)
     for length in np.unique(tokens)[::-1]:
         group = np.flatnonzero(tokens == length)
-        least = -(-MIN_TOKENS // int(length))
+        least = 1 if alone else least_rows(int(length))
         most = 1 if alone else max(least, MAX_TOKENS // int(length))
         for start in range(0, len(group), most):
             part = group[start : start + most]
             yield Batch(np.resize(part, max(len(part), least)), len(part))
+
+
+def least_rows(length: int) -> int:
+    """Rows of the smallest batch of texts of ``length`` tokens."""
+    return -(-MIN_TOKENS // length)

@@ -4,7 +4,8 @@ Found by experiment (MiniLM-L6 fp32, torch 2.13, AVX2): padding a text changes i
 more places). Without padding, rows of one token length keep their bits at any batch size, position and beside any
 neighbours, except in matrix products of up to 5 rows, where other kernels run (one text of 2 or 3 tokens; of 5 on two
 threads). Hence batches of exactly one token length, never padded, filled up to 64 tokens with copies: no fixed shapes.
-Each load checks this on the machine at hand; where it does not hold, texts are embedded one by one.
+Each load checks this on the machine at hand; where it does not hold (e.g. a dense head, whose products have only one row
+per text), texts are embedded one by one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from coalmine.clients.encoder.batches import plan_batches
+from coalmine.clients.encoder.batches import least_rows, plan_batches
 from coalmine.clients.encoder.model_files import locate
 from coalmine.protocol.errors import ModelError
 
@@ -32,8 +33,8 @@ _log = logging.getLogger(__name__)
 
 Precision = Literal["fp32", "bf16"]
 
-_PROBED_SHAPES = ((2, 32, 37), (3, 22, 25), (7, 10, 12), (19, 4, 7), (45, 2, 3), (140, 1, 2))
-"""(tokens, rows, more rows): independence is checked between the smallest batches and slightly larger ones."""
+_PROBED_LENGTHS = (2, 3, 7, 19, 45, 140)
+"""Tokens of the texts on which independence is checked, about 1,000 tokens in all."""
 
 
 class SentenceEncoder:
@@ -119,7 +120,9 @@ class SentenceEncoder:
         with threads(self._threads):
             independent = rows_are_independent(self._network)
         if not independent:
-            _log.warning("on this machine an embedding changes with its batch: texts are embedded one by one, slower")
+            _log.warning(
+                "with this model on this machine an embedding changes with its batch: texts are embedded one by one, slower"
+            )
         return independent
 
     def _unit(self, raw: NDArray[np.float32], what: str) -> NDArray[np.float32]:
@@ -135,9 +138,11 @@ class SentenceEncoder:
 
 
 def rows_are_independent(network: Network) -> bool:
-    """Whether rows keep their bits beside other neighbours, at other positions and in larger batches."""
-    for length, few, more in _PROBED_SHAPES:
-        rows = network.probe_rows(more, min(length, network.max_length or length))
+    """Whether rows of the smallest batches keep their bits beside another neighbour and at other positions."""
+    for length in _PROBED_LENGTHS:
+        tokens = min(length, network.max_length or length)
+        few = least_rows(tokens)
+        rows = network.probe_rows(few + 1 + few // 8, tokens)
         if not np.array_equal(network.embed(rows[:few]), network.embed(rows[::-1])[::-1][:few]):
             return False
     return True

@@ -22,7 +22,7 @@ from coalmine.server.generate.judge import refuses, same
 
 MIN_COSINE = 0.6
 """Default bound on the cosine between a rewording and its source."""
-ATTEMPTS = 12
+ATTEMPTS = 16
 """Default number of times a source is asked before others take over its share."""
 
 _LISTED = 8

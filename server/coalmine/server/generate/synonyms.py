@@ -16,7 +16,7 @@ installing|setting up ; remove|delete|get rid of|uninstall ; removed|deleted|got
 download|fetch|grab ; get|obtain|grab ; got|received ; give|hand|provide ; gave|handed|provided
 make|create|produce ; made|created|produced ; buy|purchase|pick up ; bought|purchased|picked up
 show|display|reveal ; shows|displays|reveals ; looking|searching|hunting ; find|locate|track down
-found|located|tracked down ; change|modify|alter|switch ; changed|modified|altered ; check|verify|inspect
+found|located|tracked down ; change|modify|alter|switch ; changed|modified|altered
 run|execute|launch ; running|executing|active ; open|open up|bring up ; close|shut|shut down ; click|press|hit
 needs|requires|calls for ; want|would like|wish for ; wanted|wished|hoped
 love|adore|really like ; hate|can't stand|detest ; think|believe|reckon|guess ; thought|believed|figured
@@ -25,7 +25,7 @@ tell|inform|let know ; told|informed|let know ; ask|inquire|question
 asked|inquired|questioned ; talk|speak|chat ; talking|speaking|chatting ; read|go through|look through
 write|put down|compose ; wait|hold on|hang on ; going|heading|moving ; went|headed|moved ; come|arrive|turn up
 came|arrived|turned up ; leave|depart|go away ; keep|hold on to|retain ; seems|appears|looks ; seem|appear|look
-works|functions|does the job ; worked|functioned ; working|functioning|operating
+working|functioning|operating
 happen|occur|take place ; happened|occurred|took place ; happens|occurs|takes place ; good|decent|fine|nice
 great|excellent|terrific|wonderful ; awesome|fantastic|brilliant|amazing ; bad|poor|lousy|awful
 terrible|dreadful|horrible ; best|finest|top ; better|superior|nicer ; worse|poorer ; easy|simple|straightforward
