@@ -179,7 +179,7 @@ def test_bfloat16_on_request_stays_close_and_independent(texts, expected):
 
 @pytest.fixture(scope="module")
 def small_model(tmp_path_factory, encoder):
-    """Another architecture: first-token pooling and a dense head, whose rows do depend on the batch on some machines."""
+    """Another architecture: first-token pooling and a dense head, whose rows may depend on the batch."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer

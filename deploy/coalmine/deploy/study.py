@@ -64,7 +64,7 @@ class GeneratorSection(Section):
 
     kind: Literal["rules", "smollm2", "openai"] = "rules"
     topic: str = "general"
-    min_cosine: float = Field(0.5, ge=-1, le=1, description="a paraphrase below it is unfaithful and replaced")
+    min_cosine: float = Field(0.6, ge=-1, le=1, description="a paraphrase below it is unfaithful and replaced")
     base_url: str | None = None
     model: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
