@@ -33,10 +33,3 @@ def test_it_writes_again_what_it_wrote(cache: Path) -> None:
     pool = collect_samples(generator, ["news", "chat"], 4, 0)
     assert len(set(pool.texts)) == 4
     assert generator.vary([["the cat sleeps", "a dog barks", "the bird sings"]], 0)[0]
-
-
-def test_a_damaged_checkpoint_is_made_again(cache: Path) -> None:
-    folder = smollm2_checkpoint(cache)
-    (folder / "model.safetensors").write_bytes(b"cut")
-    assert smollm2_checkpoint(cache) == folder
-    assert (folder / "model.safetensors").stat().st_size > 2 * 10**8

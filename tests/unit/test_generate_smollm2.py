@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from coalmine.protocol.errors import ModelError
-from coalmine.server.generate import models
+from coalmine.protocol.errors import ModelError, StorageError
+from coalmine.server.generate import checkpoint, models
 from coalmine.server.generate.items import Item, Operation
 from coalmine.server.generate.prompts import continuation, messages, tidy
 from coalmine.server.generate.smollm2 import SmolLM2Generator, choose
@@ -91,3 +91,35 @@ def test_prompts_carry_their_item_and_nothing_that_breaks_out() -> None:
     assert continuation(Item(Operation.SAMPLE, ("2017",), 0, 1)).rest != continuation(sample).rest
     many = Item(Operation.VARY, tuple(f"example {n}" for n in range(30)), 0, 0)
     assert continuation(many).rest.count("- example") == 8
+
+
+def test_a_checkpoint_is_made_once_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made: list[Path] = []
+
+    def convert(source: Path, folder: Path) -> None:
+        made.append(folder)
+        (folder / "model.safetensors").write_bytes(b"weights")
+        if len(made) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint, "smollm2_weights", lambda: tmp_path)
+    monkeypatch.setattr(checkpoint, "_convert", convert)
+    cache = tmp_path / "cache"
+    with pytest.raises(KeyboardInterrupt):
+        checkpoint.smollm2_checkpoint(cache)
+    assert list(cache.iterdir()) == []
+    folder = checkpoint.smollm2_checkpoint(cache)
+    assert checkpoint.smollm2_checkpoint(cache) == folder
+    assert len(made) == 2
+    (folder / "model.safetensors").write_bytes(b"weigh")
+    assert checkpoint.smollm2_checkpoint(cache) == folder
+    assert len(made) == 3
+    assert (folder / "model.safetensors").read_bytes() == b"weights"
+    assert list(cache.iterdir()) == [folder]
+
+
+def test_a_cache_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(checkpoint, "smollm2_weights", lambda: tmp_path)
+    with pytest.raises(StorageError, match="270 MB"):
+        checkpoint.smollm2_checkpoint(tmp_path / "file")

@@ -4,8 +4,8 @@ Found by experiment (MiniLM-L6 fp32, torch 2.13, AVX2): padding a text changes i
 more places). Without padding, rows of one token length keep their bits at any batch size, position and beside any
 neighbours, except in matrix products of up to 5 rows, where other kernels run (one text of 2 or 3 tokens; of 5 on two
 threads). Hence batches of exactly one token length, never padded, filled up to 64 tokens with copies: no fixed shapes.
-Each load checks this on the machine at hand; where it does not hold (a dense head's products have one row per text), texts
-are embedded one by one.
+Each load checks this on the machine at hand; where it does not hold (a dense head's products have one row per text),
+texts are embedded one by one.
 """
 
 from __future__ import annotations
