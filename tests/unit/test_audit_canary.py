@@ -122,9 +122,8 @@ def test_votes_on_probes_are_sorted_by_the_canary(found):
 
 
 @pytest.mark.parametrize("n", [20, 64, 500])
-@pytest.mark.parametrize("d", [0.5, 1.0, 1.5, 2.2])
+@pytest.mark.parametrize("d", [0.5, 1.0, 1.5, 2.2, -0.5, -1.5])
 def test_the_p_value_of_uniformity_is_that_of_kolmogorov_and_smirnov(n, d):
-    distance = d / np.sqrt(n)
-    levels = np.clip(np.arange(1, n + 1) / n - distance, 0, 1)
+    levels = np.clip((np.arange(n) + 0.5) / n - d / np.sqrt(n), 0, 1)
     reached = max(np.max(np.arange(1, n + 1) / n - levels), np.max(levels - np.arange(n) / n))
     assert _uniformity(levels) == pytest.approx(kstwo.sf(reached, n), rel=0.15, abs=0.003)

@@ -10,7 +10,7 @@ import pytest
 from coalmine.auditor import clopper_pearson, gdp
 from coalmine.auditor.eps_bound import Split, eps_lower
 from coalmine.auditor.one_run import Guesses, gdp_mu_lower, steinke_eps_lower
-from coalmine.deploy import cli, study
+from coalmine.deploy import cli, study_file
 from coalmine.deploy.commands.output import answer as write
 from coalmine.protocol.accounting import pld_epsilon, prv_epsilon
 
@@ -137,12 +137,12 @@ def test_init_writes_a_study_that_can_be_read(coalmine, tmp_path):
     code, out, err = coalmine("init", path)
     assert (code, out) == (0, "")
     assert f"coalmine run {path}" in err
-    assert study.read_study(path).study == "my-study"
+    assert study_file.read_study(path).study == "my-study"
     path.write_text("mine")
     assert coalmine("init", path)[0] == 2
     assert path.read_text() == "mine"
     assert coalmine("init", path, "--force")[0] == 0
-    assert study.read_study(path).study == "my-study"
+    assert study_file.read_study(path).study == "my-study"
 
 
 def test_describe_shows_no_record(coalmine, tmp_path):
@@ -159,7 +159,7 @@ def test_an_interruption_ends_with_code_130(coalmine, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(study, "read_study", interrupted)
+    monkeypatch.setattr(study_file, "read_study", interrupted)
     assert coalmine("run", "study.yaml")[0] == 130
 
 

@@ -12,7 +12,7 @@ from coalmine.clients.data.users import User
 from coalmine.clients.encoder.fake import HashEncoder
 from coalmine.deploy.planting import build_pool, canary_client, plant
 from coalmine.deploy.prepare import Prepared
-from coalmine.deploy.study import build_study
+from coalmine.deploy.study_file import build_study
 from coalmine.protocol.bank import Bank
 from coalmine.protocol.errors import BankError
 from coalmine.protocol.randomness import Purpose, stream

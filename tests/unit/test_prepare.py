@@ -14,7 +14,7 @@ from coalmine.clients.data.users import User
 from coalmine.clients.encoder.fake import HashEncoder
 from coalmine.deploy.parts import data_source, randomness
 from coalmine.deploy.prepare import build_bank, embed_users, prepare
-from coalmine.deploy.study import build_study
+from coalmine.deploy.study_file import build_study
 from coalmine.protocol.bank import Bank
 from coalmine.protocol.errors import BankError, ModelError, StorageError
 from coalmine.protocol.randomness import Purpose, Simulated, stream

@@ -114,6 +114,12 @@ def test_an_unknown_round_number_changes_only_who_takes_part():
     np.testing.assert_array_equal(handed_in(shard(), rounds=[10**6])[1], plainly(rounds=[10**6]))
 
 
+MOVED = Bank(
+    tuple(BANK.texts[n] for n in [*POSITIONS, *(n for n in range(40) if n not in POSITIONS)]), BANK.labels, ENCODER.id
+)
+"""The same candidates beside the probes, at other places."""
+
+
 def planted(changes, positions=POSITIONS):
     return naive_round.ballot(BANK.replace(changes), ENCODER, positions)
 
@@ -125,6 +131,7 @@ def planted(changes, positions=POSITIONS):
         planted({3: "word3 record 1 of 0", 20: "word6 record"}),
         planted({3: "word3 record 1 of 0"}, [3, 4, 20, 21]),
         planted({}, [0, 1, 2]),
+        naive_round.ballot(MOVED, ENCODER, [0, 1, 2]),
         planted({}, []),
         naive_round.ballot(Bank(BANK.texts[::-1], BANK.labels, BANK.encoder_id), ENCODER, POSITIONS),
         naive_round.ballot(Bank(BANK.texts[:30], BANK.labels[:30], BANK.encoder_id), ENCODER, POSITIONS),

@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from coalmine.deploy.demo import demo_study
-from coalmine.deploy.study import Study, build_study, read_study
+from coalmine.deploy.study import Study
+from coalmine.deploy.study_file import build_study, read_study
 from coalmine.protocol.errors import StudyError
 from coalmine.protocol.privacy import Mechanism
 

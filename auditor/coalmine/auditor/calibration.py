@@ -17,8 +17,8 @@ from coalmine.protocol.errors import DataError, StudyError
 
 _COARSE = 769
 _FINE = 129
-_PILOT = 20_000
-_PILOT_POINTS = 97
+_PILOT = 8_000
+_PILOT_POINTS = 65
 _REACH = 12.0
 """Thresholds are looked for this many standard deviations around either hypothesis."""
 

@@ -15,6 +15,7 @@ class Collector:
     def __init__(self) -> None:
         self._commitments: dict[int, Commitment] = {}
         self._releases: list[Release] = []
+        self._released: set[int] = set()
 
     def committed(self, round: int, commitment: Commitment) -> None:
         """Note a commitment.
@@ -30,7 +31,7 @@ class Collector:
         """Note a release.
 
         Raises:
-            ProtocolError: no commitment came before it, or it does not fit the one that did.
+            ProtocolError: no commitment came before it, it does not fit the one that did, or it is not the first.
         """
         where = f"round {release.round}"
         commitment = self._commitments.get(release.round)
@@ -40,6 +41,9 @@ class Collector:
             raise ProtocolError("the release does not belong to the committed bank", where=where)
         if not np.isfinite(release.histogram).all():
             raise ProtocolError("the release holds a value that is not finite", where=where)
+        if release.round in self._released:
+            raise ProtocolError("a second release of the same round, which is a second disclosure", where=where)
+        self._released.add(release.round)
         self._releases.append(release)
 
     def take(self) -> list[Release]:

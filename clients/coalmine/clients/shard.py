@@ -7,6 +7,7 @@ name everything they depend on, so a call repeated after a crash gives the same 
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ class Shard:
         self._key = key
         self._bits = bits
         self._retained: tuple[bytes, Routes] | None = None
-        self._votes: tuple[str, Votes] | None = None
+        self._votes: tuple[bytes, Votes] | None = None
 
     def process_id(self) -> int:
         """For tests that kill this worker."""
@@ -94,7 +95,8 @@ class Shard:
 
     def _cast(self, ballot: Ballot) -> Votes:
         verify(ballot.bank, ballot.commitment)
-        if self._votes is None or self._votes[0] != ballot.commitment.digest:
+        key = ballot.commitment.digest.encode() + hashlib.sha256(ballot.candidates.tobytes()).digest()
+        if self._votes is None or self._votes[0] != key:
             routes = reroute(
                 self._routes_without_probes(ballot),
                 self._hosted.records,
@@ -102,7 +104,7 @@ class Shard:
                 ballot.positions,
             )
             votes = tally(routes, self._hosted.offsets, self._mechanism, self._bits)
-            self._votes = (ballot.commitment.digest, votes)
+            self._votes = (key, votes)
         return self._votes[1]
 
     def _routes_without_probes(self, ballot: Ballot) -> Routes:

@@ -29,12 +29,9 @@ app.add_typer(models.app, name="models")
 
 
 def main() -> None:
-    """Entry point: a user's mistake ends with one message and code 2, an interruption with 130."""
+    """Entry point: a user's mistake ends with one message and code 2."""
     try:
         app()
     except CoalmineError as error:
         sys.stderr.write(f"coalmine: {error}\n")
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.stderr.write("coalmine: interrupted; what was embedded and generated so far is kept\n")
-        sys.exit(130)

@@ -59,6 +59,15 @@ def canary_client(kind: CanaryKind, number: int, study: Study, prepared: Prepare
     return Client(f"nonce canary {number}", encoder.encode(records, what="nonces"))
 
 
+def embed_nonces(study: Study, encoder: Encoder) -> None:
+    """Let the encoder's cache hold every nonce before the first is asked for: many at once are embedded faster."""
+    audit = study.audit
+    texts: list[str] = []
+    for number in range(1, audit.canaries + 1):
+        texts += nonce_user(study.seed, number, audit.canary_records) + nonce_pool(study.seed, number, audit.pool)
+    encoder.encode(texts, what="nonces")
+
+
 def build_pool(
     kind: PoolKind,
     number: int,

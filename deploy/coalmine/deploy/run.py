@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from coalmine.auditor.result import CanaryAudit, PoolAccount, RoundAudit
 from coalmine.auditor.summarise import attack_audit, replay_p_value
 from coalmine.clients.client import Client
 from coalmine.deploy.parts import randomness
-from coalmine.deploy.planting import Planted, Pool, build_pool, canary_client, plant
+from coalmine.deploy.planting import Planted, Pool, build_pool, canary_client, embed_nonces, plant
 from coalmine.deploy.prepare import People, Prepared, build_bank, embed_users, people, prepare
 from coalmine.deploy.progress import Stages
 from coalmine.deploy.simulation import SimulatedPopulation
@@ -66,6 +67,7 @@ def run(study: Study, workshop: Workshop) -> Outcome:
     """
     stages, encoder, generator = workshop.stages, workshop.encoder, workshop.generator
     mechanism = study.privacy.mechanism()
+    accounting = ThreadPoolExecutor(1).submit(claim, mechanism, 1, PrivacyUnit.USER, ThreatModel.RELEASE_ONLY)
     with stages.stage("data"):
         crowd = people(study)
     with stages.stage("bank", study.bank.size, "texts") as advance:
@@ -88,7 +90,7 @@ def run(study: Study, workshop: Workshop) -> Outcome:
     finally:
         population.close()
     with stages.stage("accounting"):
-        promised = claim(mechanism, 1, PrivacyUnit.USER, ThreatModel.RELEASE_ONLY)
+        promised = accounting.result()
     attacks = tuple(
         attack_audit(name, promised, found, accounts.get(ATTACKS[name].pool, ())) for name, found in audits.items()
     )
@@ -136,6 +138,8 @@ def _attacks(
     canaries: dict[tuple[CanaryKind, int], Client] = {}
     total = study.audit.pool * len(numbers) * (PoolKind.PARAPHRASES in kinds)
     with workshop.stages.stage("probe pools", total, "texts") as advance:
+        if PoolKind.NONCES in kinds:
+            embed_nonces(study, workshop.encoder)
         for number in numbers:
             for canary in {attack.canary for attack in attacks}:
                 canaries[canary, number] = canary_client(canary, number, study, ready, workshop.encoder)

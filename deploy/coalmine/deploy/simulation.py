@@ -97,7 +97,7 @@ class SimulatedPopulation:
             guests = [self._guest, *[None] * (len(self._shards) - 1)]
             self._every_shard("serve", [(ballot, part, guest, self._aggregator) for guest in guests])
             try:
-                done += _collect(self._aggregator.release.remote(round, commitment) for round in part)
+                done += _collect([self._aggregator.releases.remote(part, commitment)])[0]
             except RayActorError:
                 raise _WORKER_LOST from None
         return done

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coalmine.deploy.progress import Stages
 from coalmine.deploy.study import Study
-from coalmine.protocol.errors import StorageError
+from coalmine.protocol.errors import Interrupted, StorageError
 
 if TYPE_CHECKING:
     from coalmine.auditor.tracking import Tracked
@@ -32,8 +33,11 @@ def conduct(study: Study, as_json: bool) -> None:
     from coalmine.auditor.report.record import dumps
     from coalmine.auditor.report.table import to_rich
 
-    with stages:
-        tracked, outcome, report = _work(study, stages, folder)
+    try:
+        with stages:
+            tracked, outcome, report = _work(study, stages, folder)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted", remedy="what was embedded and generated so far is kept") from None
     if tracked is not None:
         notice = tracked.notice or f"MLflow: {tracked.store}, run {tracked.run_id}"
         console.print(notice, style="yellow" if tracked.notice else "", highlight=False)
@@ -91,18 +95,15 @@ def write_release(release: Release, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from coalmine.auditor.report.write import write_bytes
+
     metadata = {
         "coalmine.round": str(release.round),
         "coalmine.commitment": release.commitment.digest,
         "coalmine.randomness": release.randomness,
         "coalmine.mechanism": repr(release.mechanism),
     }
-    part = path.with_suffix(".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table({"histogram": pa.array(release.histogram)}).replace_schema_metadata(metadata), part)
-        part.replace(path)
-    except OSError as error:
-        raise StorageError(f"the release cannot be written: {error.strerror or error}", where=str(path)) from None
-    finally:
-        part.unlink(missing_ok=True)
+    table = pa.table({"histogram": pa.array(release.histogram)}).replace_schema_metadata(metadata)
+    file = io.BytesIO()
+    pq.write_table(table, file)
+    write_bytes(writable(path.parent) / path.name, file.getvalue())

@@ -1,19 +1,15 @@
-"""A study: one configured experiment, read from YAML, every key checked.
+"""A study: one configured experiment, every key checked.
 
 Knobs that can change a guarantee live under ``privacy`` and ``randomness``; knobs that cannot live under ``execution``.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from coalmine.protocol.errors import StudyError, nearest
 from coalmine.protocol.privacy import Mechanism
 
 AttackName = Literal[
@@ -23,9 +19,18 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Section(BaseModel):
-    """Unknown keys are mistakes, and a study does not change once it was read."""
+    """Unknown keys are mistakes, yes is not 1, and a study does not change once it was read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _yes_is_no_number(cls, values: Any) -> Any:
+        for key, value in values.items() if isinstance(values, dict) else ():
+            field = cls.model_fields.get(key)
+            if isinstance(value, bool) and field is not None and field.annotation is not bool:
+                raise ValueError(f"{key}: {value!r} is not allowed here")
+        return values
 
 
 class DataSection(Section):
@@ -207,91 +212,3 @@ class Study(Section):
     @property
     def folder(self) -> Path:
         return self.output or Path("runs") / self.study
-
-
-def read_study(path: Path, overrides: Sequence[str] = ()) -> Study:
-    """Read a study file; relative paths in it are relative to the file.
-
-    Args:
-        overrides: "section.key=value" strings, value in YAML.
-
-    Raises:
-        StudyError: missing file, broken YAML (with its line), unknown key (the nearest is named), value out of range.
-    """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise StudyError("there is no such file", where=str(path), remedy="`coalmine init` writes one") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise StudyError(f"cannot be read: {error}", where=str(path)) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # dates and numbers can be malformed too
-        mark = getattr(error, "problem_mark", None)
-        where = f"{path}, line {mark.line + 1}" if mark else str(path)
-        raise StudyError(f"not valid YAML: {getattr(error, 'problem', error)}", where=where) from None
-    if content is not None and not isinstance(content, dict):
-        raise StudyError("a study is a mapping of sections", where=str(path), remedy="see `coalmine init`")
-    values: dict[str, Any] = content or {}
-    for key in (("data", "path"), ("bank", "file"), ("randomness", "key_file")):
-        _anchor(values, key, path.parent)
-    return build_study(values, overrides, where=str(path))
-
-
-def build_study(values: dict[str, Any], overrides: Sequence[str] = (), *, where: str = "study") -> Study:
-    """Validate a study given as a mapping; see ``read_study``."""
-    for override in overrides:
-        _apply(values, override)
-    try:
-        return Study.model_validate(values)
-    except ValidationError as error:
-        raise _explain(error, where) from None
-
-
-def _anchor(values: dict[str, Any], key: tuple[str, str], folder: Path) -> None:
-    section = values.get(key[0])
-    if not isinstance(section, dict) or not isinstance(section.get(key[1]), str):
-        return
-    local = folder / section[key[1]]
-    if section.get("source") != "huggingface" or local.exists():
-        section[key[1]] = str(local)
-
-
-def _apply(values: dict[str, Any], override: str) -> None:
-    path, equals, value = override.partition("=")
-    if not equals or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)*", path):
-        raise StudyError("an override has the form section.key=value", where=f"--set {override}")
-    *sections, key = path.split(".")
-    for section in sections:
-        inner = values.setdefault(section, {})
-        if not isinstance(inner, dict):
-            raise StudyError(f"{section!r} is not a section", where=f"--set {override}")
-        values = inner
-    try:
-        values[key] = yaml.safe_load(value)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        raise StudyError("the value is not valid YAML", where=f"--set {override}") from None
-
-
-def _explain(error: ValidationError, where: str) -> StudyError:
-    """The first mistake, in the words of the study file."""
-    first = error.errors(include_url=False)[0]
-    location = tuple(str(part) for part in first["loc"])
-    key = ".".join(location)
-    more = f"; {error.error_count() - 1} more" if error.error_count() > 1 else ""
-    if first["type"] == "extra_forbidden":
-        return StudyError(
-            f"unknown key {key!r}{more}", where=where, remedy=nearest(location[-1], _known(location[:-1]))
-        )
-    cause = first.get("ctx", {}).get("error")
-    message = str(cause) if cause is not None else first["msg"]
-    given = f", got {first['input']!r}" if isinstance(first["input"], str | int | float | bool) else ""
-    return StudyError(f"{key}: {message}{given}{more}" if key else f"{message}{more}", where=where)
-
-
-def _known(path: Iterable[str]) -> list[str]:
-    model: Any = Study
-    for part in path:
-        field = model.model_fields.get(part)
-        model = field.annotation if field else None
-        if model is None or not hasattr(model, "model_fields"):
-            return []
-    return list(model.model_fields)

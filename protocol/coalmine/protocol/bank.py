@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coalmine.protocol.errors import BankError, CommitmentMismatch
 
@@ -29,8 +29,8 @@ class Bank:
         BankError: empty bank, blank or duplicated text, or labels that do not pair with the texts.
     """
 
-    texts: tuple[str, ...]
-    labels: tuple[str, ...]
+    texts: tuple[str, ...] = field(repr=False)
+    labels: tuple[str, ...] = field(repr=False)
     encoder_id: str
 
     def __post_init__(self) -> None:
@@ -40,6 +40,8 @@ class Bank:
             raise BankError(f"{len(self.texts)} texts but {len(self.labels)} labels", remedy="one label per text")
         first: dict[str, int] = {}
         for index, text in enumerate(self.texts):
+            if _not_unicode(text):
+                raise BankError("a candidate is not valid Unicode", where=f"candidate {index}", remedy="remove it")
             if not text.strip():
                 raise BankError("a candidate is blank", where=f"candidate {index}", remedy="remove it")
             if text in first:
@@ -54,7 +56,14 @@ class Bank:
         return len(self.texts)
 
     def replace(self, probes: Mapping[int, str]) -> Bank:
-        """The same bank with probe texts at the given positions (labels of the replaced candidates are kept)."""
+        """The same bank with probe texts at the given positions (labels of the replaced candidates are kept).
+
+        Raises:
+            BankError: a position outside the bank, or a probe whose text stands in the bank already.
+        """
+        outside = [position for position in probes if not 0 <= position < len(self)]
+        if outside:
+            raise BankError(f"position {outside[0]} lies outside a bank of {len(self)}", remedy="positions from 0")
         texts = tuple(probes.get(index, text) for index, text in enumerate(self.texts))
         return Bank(texts, self.labels, self.encoder_id)
 
@@ -89,9 +98,17 @@ def verify(bank: Bank, commitment: Commitment) -> None:
         )
 
 
+def _not_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 def _canonical(bank: Bank) -> Iterator[bytes]:
     """Length-prefixed UTF-8, so that no two banks share an encoding."""
-    for field in (bank.encoder_id, str(len(bank)), *bank.texts, *bank.labels):
-        data = field.encode()
+    for part in (bank.encoder_id, str(len(bank)), *bank.texts, *bank.labels):
+        data = part.encode()
         yield struct.pack("<Q", len(data))
         yield data

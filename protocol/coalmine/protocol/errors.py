@@ -7,6 +7,7 @@
     │   ├── BankError           a candidate bank or a probe pool
     │   ├── ModelError          an encoder or a generator that cannot be used as asked
     │   └── StorageError        disk full, no permission, a damaged cache
+    ├── Interrupted             somebody stopped it
     ├── ProtocolError           a party refuses to go on
     │   ├── CommitmentMismatch  the bank is not the one that was committed
     │   └── ContributionError   a part of a round is missing, unknown or does not fit
@@ -94,6 +95,12 @@ class GeneratorError(CoalmineError):
     """A generator answered, but not with what was needed."""
 
     exit_code = 2
+
+
+class Interrupted(CoalmineError):
+    """Somebody stopped it."""
+
+    exit_code = 130
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -73,6 +73,8 @@ class Mechanism:
         _require(0 < self.q <= 1, "privacy.q", self.q, "a participation rate in (0, 1]")
         _require(self.sigma > 0 and math.isfinite(self.sigma), "privacy.sigma", self.sigma, "a noise multiplier > 0")
         _require(self.clip > 0 and math.isfinite(self.clip), "privacy.clip", self.clip, "an L2 bound > 0")
+        std = self.noise_std
+        _require(0 < std < math.inf, "privacy.sigma * privacy.clip", std, "a noise level that is a number > 0")
         _require(0 < self.delta < 1, "privacy.delta", self.delta, "a probability in (0, 1)")
         _require(self.votes_per_record >= 1, "privacy.votes_per_record", self.votes_per_record, "at least 1")
         _require(self.max_records >= 1, "privacy.max_records", self.max_records, "at least 1")
@@ -93,9 +95,10 @@ class Claim:
     """What the accounting promises for ``rounds`` releases of a subsampled Gaussian.
 
     Attributes:
-        eps_prv: Opacus' PRV accountant as published figures quote it (its default error bound included).
+        eps_prv: Opacus' PRV accountant as published figures quote it (its default error bound included); not a number
+            where that accountant breaks down (very little noise).
         eps_pld_lower, eps_pld_upper: dp-accounting's optimistic and pessimistic privacy-loss distribution. Audits are
-            compared with ``eps_pld_upper``.
+            compared with ``eps_pld_upper``, which is infinite where the bracket is not reliable (above 700).
     """
 
     eps_prv: float

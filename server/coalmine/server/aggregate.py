@@ -50,6 +50,10 @@ class Aggregator:
             self._sums[round] = self._sums[round] + units if round in self._sums else units.copy()
             heard.add(shard)
 
+    def releases(self, rounds: Sequence[int], commitment: Commitment) -> list[Release]:
+        """``release`` for several rounds over one bank."""
+        return [self.release(round, commitment) for round in rounds]
+
     def release(self, round: int, commitment: Commitment) -> Release:
         """Add the noise and close the round. A round is released once: the same sum with fresh noise would be a second
         disclosure.

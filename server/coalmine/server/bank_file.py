@@ -57,6 +57,12 @@ def read_bank(path: Path) -> Bank:
     if not all(isinstance(text, str) for text in texts) or not all(isinstance(label, str | None) for label in labels):
         raise BankError("a candidate or its label is not text", where=str(path), remedy="every candidate needs a text")
     try:
-        return Bank(tuple(text or "" for text in texts), tuple(label or "" for label in labels), encoder_id.decode())
+        return Bank(
+            tuple(text or "" for text in texts),
+            tuple(label or "" for label in labels),
+            encoder_id.decode(errors="replace"),
+        )
     except BankError as error:
-        raise BankError(error.what, where=f"{path}, {error.where}", remedy=error.remedy) from None
+        raise BankError(
+            error.what, where=f"{path}, {error.where}" if error.where else str(path), remedy=error.remedy
+        ) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from coalmine.protocol.errors import DataError
@@ -27,8 +27,8 @@ class User:
     """
 
     id: str
-    records: tuple[str, ...]
-    labels: tuple[str, ...]
+    records: tuple[str, ...] = field(repr=False)
+    labels: tuple[str, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
         if not self.id.strip():
@@ -75,7 +75,7 @@ class UserTable:
 def _canonical(user: User) -> Iterator[bytes]:
     """Length-prefixed UTF-8, so that no two tables share an encoding."""
     yield struct.pack("<Q", len(user.records))
-    for field in (user.id, *user.records, *user.labels):
-        data = field.encode()
+    for part in (user.id, *user.records, *user.labels):
+        data = part.encode()
         yield struct.pack("<Q", len(data))
         yield data

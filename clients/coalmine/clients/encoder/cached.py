@@ -14,6 +14,10 @@ from coalmine.clients.encoder.chunks import CHUNK_COST, EmbedChunks, in_this_pro
 from coalmine.protocol.errors import ModelError
 from coalmine.protocol.ports import Advance, Encoder
 
+_CHUNKS_AT_LEAST = 8
+_SMALLEST_CHUNK = 2048
+"""Characters; smaller chunks would cost more in hand-over than they gain."""
+
 
 class Progress(Protocol):
     """How an encoder tells what it is doing: opened once with the number of missing texts, then advanced by texts."""
@@ -35,7 +39,7 @@ class CachedEncoder:
         cache: where embeddings are kept.
         progress: opened only when something is missing.
         embed: embeds the chunks, e.g. in worker processes that hold the same encoder; default: ``inner``, here.
-        chunk_cost: characters of a chunk.
+        chunk_cost: characters of a chunk, less where little is missing.
     """
 
     def __init__(
@@ -79,13 +83,18 @@ class CachedEncoder:
         vectors[found] = known
         missing = np.setdiff1d(np.arange(len(distinct)), found, assume_unique=True)
         if len(missing):
-            chunks = [missing[part] for part in plan_chunks([distinct[i] for i in missing], self._chunk_cost)]
+            chunks = [missing[part] for part in self._chunks([distinct[i] for i in missing])]
             with self._progress(what, len(missing)) as advance:
                 for chunk, rows in self._embedded([[distinct[i] for i in chunk] for chunk in chunks]):
                     shelf.put([keys[i] for i in chunks[chunk]], rows)
                     vectors[chunks[chunk]] = rows
                     advance(len(rows))
         return vectors[inverse]
+
+    def _chunks(self, texts: Sequence[str]) -> list[list[int]]:
+        """Chunks small enough that several workers have something to do."""
+        share = sum(map(len, texts)) // _CHUNKS_AT_LEAST
+        return plan_chunks(texts, min(self._chunk_cost, max(_SMALLEST_CHUNK, share)))
 
     def _embedded(self, chunks: Sequence[Sequence[str]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Every chunk once, finite and of the right shape, whoever embeds them."""

@@ -31,7 +31,7 @@ def build(
     from coalmine.deploy.parts import generator
     from coalmine.deploy.prepare import build_bank, people
     from coalmine.deploy.progress import Stages
-    from coalmine.deploy.study import read_study
+    from coalmine.deploy.study_file import read_study
     from coalmine.deploy.workshop import cache_folder
     from coalmine.protocol.bank import commit
     from coalmine.server.bank_file import write_bank

@@ -17,7 +17,7 @@ Delta = Annotated[float, typer.Option(help="Failure probability of the (eps, del
 def claim(
     q: Annotated[float, typer.Option(help="Poisson participation rate in (0, 1].")],
     sigma: Annotated[float, typer.Option(help="Noise multiplier, > 0.")],
-    rounds: Annotated[int, typer.Option(help="Releases.", min=1)] = 1,
+    rounds: Annotated[int, typer.Option(help="Releases.", min=1, max=1_000_000)] = 1,
     delta: Delta = 1e-5,
     as_json: AsJson = False,
 ) -> None:
@@ -34,8 +34,8 @@ def claim(
 def eps_lower(
     tp: Annotated[int, typer.Option(help="Answers 'present' with the canary eligible.")],
     fp: Annotated[int, typer.Option(help="Answers 'present' without the canary.")],
-    n1: Annotated[int, typer.Option(help="Trials with the canary eligible.")],
-    n0: Annotated[int, typer.Option(help="Trials without the canary.")],
+    n1: Annotated[int, typer.Option(help="Trials with the canary eligible.", min=1, max=10**15)],
+    n0: Annotated[int, typer.Option(help="Trials without the canary.", min=1, max=10**15)],
     delta: Delta = 1e-5,
     alpha: Annotated[float, typer.Option(help="Failure probability of the whole statement.")] = 0.05,
     split: Annotated[str, typer.Option(help="four (the paper's) or two bounds share alpha.")] = "four",
@@ -54,8 +54,8 @@ def eps_lower(
 
 @app.command("clopper-pearson")
 def clopper_pearson(
-    x: Annotated[int, typer.Option(help="Successes.")],
-    n: Annotated[int, typer.Option(help="Trials.")],
+    x: Annotated[int, typer.Option(help="Successes.", min=0, max=10**15)],
+    n: Annotated[int, typer.Option(help="Trials.", min=1, max=10**15)],
     gamma: Annotated[float, typer.Option(help="Failure probability of each one-sided bound.")],
     as_json: AsJson = False,
 ) -> None:
@@ -79,7 +79,7 @@ def gdp(
 
 @app.command("one-run")
 def one_run(
-    canaries: Annotated[int, typer.Option(help="Canaries, each included with probability 1/2.")],
+    canaries: Annotated[int, typer.Option(help="Canaries, each included with probability 1/2.", min=1, max=10**7)],
     guesses: Annotated[int, typer.Option(help="Guesses made.")],
     correct: Annotated[int, typer.Option(help="Guesses that were right.")],
     delta: Delta = 1e-5,

@@ -18,6 +18,6 @@ def demo(
     """Audit one round of Private Evolution on State of the Union addresses, each address a user."""
     from coalmine.deploy.demo import demo_study
     from coalmine.deploy.studio import conduct
-    from coalmine.deploy.study import build_study
+    from coalmine.deploy.study_file import build_study
 
     conduct(build_study({**demo_study(), "output": str(output)}, overrides or (), where="demo"), as_json)

@@ -19,8 +19,6 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Versions, cores, memory, models, write access, offline readiness. Ends with code 1 where something is missing."""
-    import importlib.metadata
-
     import psutil
 
     from coalmine.clients.encoder.cache import default_cache_folder
@@ -36,12 +34,14 @@ def doctor(
     except CoalmineError as error:
         encoder = str(error)
         problems.append(f"encoder: {error}")
+    versions = {name: _version(name) for name in _PACKAGES}
+    problems += [f"{name} is not installed" for name, version in versions.items() if version is None]
     shared = Path("/dev/shm")
     folders = {"results": _writable(output), "cache": _writable(default_cache_folder())}
     problems += [f"{name} cannot be written: {state}" for name, state in folders.items() if not state.startswith("/")]
     facts = {
         "python": sys.version.split()[0],
-        **{name: importlib.metadata.version(name) for name in _PACKAGES},
+        **versions,
         "cores": available_cores(),
         "memory GiB": round(psutil.virtual_memory().total / 2**30, 1),
         "shared memory GiB": round(shutil.disk_usage(shared).free / 2**30, 1) if shared.is_dir() else None,
@@ -54,6 +54,15 @@ def doctor(
     }
     answer(facts, as_json)
     raise typer.Exit(1 if problems else 0)
+
+
+def _version(package: str) -> str | None:
+    import importlib.metadata
+
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def _writable(folder: Path) -> str:

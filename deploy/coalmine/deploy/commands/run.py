@@ -19,6 +19,6 @@ def run(
 ) -> None:
     """Run a study: table and figures for people, findings.json and MLflow for programs."""
     from coalmine.deploy.studio import conduct
-    from coalmine.deploy.study import read_study
+    from coalmine.deploy.study_file import read_study
 
     conduct(read_study(study, overrides or ()), as_json)

@@ -1,0 +1,1 @@
+"""What every party must agree on: vocabulary and plain definitions."""
