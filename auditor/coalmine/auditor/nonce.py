@@ -10,11 +10,11 @@ import numpy as np
 from coalmine.protocol.randomness import Purpose, stream
 
 _ALPHABET = np.array(list("abcdefghijklmnopqrstuvwxyz0123456789"))
-_LENGTH = 32
+_LENGTH = 16
 
 
 def nonce_user(seed: int, canary: int, records: int) -> tuple[str, ...]:
-    """The records of one synthetic canary: distinct strings of 165 bits of entropy each."""
+    """The records of one synthetic canary: strings of 82 bits of entropy each."""
     return _strings(stream(seed, Purpose.NONCE_USER, user=str(canary)), records)
 
 

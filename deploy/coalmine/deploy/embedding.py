@@ -14,6 +14,8 @@ from threadpoolctl import threadpool_limits
 from coalmine.clients.encoder.sentence import SentenceEncoder
 from coalmine.protocol.errors import CoalmineError
 
+_RESTARTS = 3
+
 
 class _Worker:
     """Holds one encoder."""
@@ -21,6 +23,7 @@ class _Worker:
     def __init__(self, model: str | None, precision: Any) -> None:
         threadpool_limits(1)
         self._encoder = SentenceEncoder(model, precision=precision, threads=1)
+        self._encoder.encode(["."])
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self._encoder.encode(texts)
@@ -39,9 +42,7 @@ class EmbeddingWorkers:
         self._workers: list[Any] = []
 
     def __call__(self, chunks: Sequence[Sequence[str]]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        worker = ray.remote(_Worker).options(num_cpus=0, max_restarts=-1, max_task_retries=-1)
-        while len(self._workers) < min(self._count, len(chunks)):
-            self._workers.append(worker.remote(*self._arguments))
+        self.start(min(self._count, len(chunks)))
         waiting = iter(enumerate(chunks))
         busy: dict[Any, tuple[int, Any]] = {}
 
@@ -62,6 +63,12 @@ class EmbeddingWorkers:
                 if isinstance(error.cause, CoalmineError):
                     raise error.cause from None
                 raise
+
+    def start(self, count: int | None = None) -> None:
+        """Start workers up to ``count``, by default all; they load their models in the background."""
+        worker = ray.remote(_Worker).options(num_cpus=0, max_restarts=_RESTARTS, max_task_retries=_RESTARTS)
+        while len(self._workers) < (count or self._count):
+            self._workers.append(worker.remote(*self._arguments))
 
     def close(self) -> None:
         """Stop the workers, which frees their models."""

@@ -12,7 +12,7 @@ from coalmine.deploy.study import Study
 from coalmine.protocol.ports import Advance
 
 if TYPE_CHECKING:
-    from coalmine.deploy.run import Workshop
+    from coalmine.deploy.campaign import Workshop
 
 _RECORD_BYTES = 384 * 4
 _MIB = 1 << 20
@@ -34,13 +34,15 @@ def open_workshop(study: Study, stages: Stages) -> Iterator[Workshop]:
     with ExitStack() as stack:
         with stages.stage("start workers"):
             stack.enter_context(cluster(workers, object_store_bytes(study)))
+            from coalmine.deploy.campaign import Workshop
             from coalmine.deploy.embedding import EmbeddingWorkers
-            from coalmine.deploy.run import Workshop
 
         def progress(what: str, missing: int) -> AbstractContextManager[Advance]:
             return stages.stage(f"embed {what}", missing, "texts")
 
         embedding = EmbeddingWorkers(study.encoder.model, study.encoder.precision, workers)
+        if not (cache / "embeddings").exists():  # all will be missing: load the models while data are read
+            embedding.start()
         yield Workshop(
             CachedEncoder(encoder, EmbeddingCache(cache), progress, embed=embedding), writer, stages, workers
         )
