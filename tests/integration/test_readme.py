@@ -1,4 +1,4 @@
-"""Every command of the README does what it says; `make demo` and `make test` are run by continuous integration itself."""
+"""Every command of the README does what it says. Continuous integration itself runs `make demo` and `make test`."""
 
 import json
 import os
@@ -20,10 +20,20 @@ COMMANDS = [
     for line in block.splitlines()
     if line.strip()
 ]
-SMALLER = (
-    "data.min_records=4 data.auxiliary=10 data.calibration=10 data.test=20 bank.size=128 privacy.max_records=8"
-    " audit.canary_records=8 audit.probes=8 audit.pool=16 audit.canaries=1 audit.trials=2000 audit.replays=4"
-).split()
+SMALLER = [
+    "data.min_records=4",
+    "data.auxiliary=10",
+    "data.calibration=10",
+    "data.test=20",
+    "bank.size=128",
+    "privacy.max_records=8",
+    "audit.canary_records=8",
+    "audit.probes=8",
+    "audit.pool=16",
+    "audit.canaries=1",
+    "audit.trials=2000",
+    "audit.replays=4",
+]
 
 
 @pytest.fixture(scope="module")
