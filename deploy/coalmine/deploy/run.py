@@ -13,7 +13,7 @@ from coalmine.auditor.result import RoundAudit
 from coalmine.auditor.summarise import attack_audit, replay_p_value
 from coalmine.deploy.campaign import Workshop, account, run_attacks
 from coalmine.deploy.parts import randomness
-from coalmine.deploy.prepare import People, build_bank, embed_users, people, prepare
+from coalmine.deploy.prepare import People, build_bank, embed_users, prepare
 from coalmine.deploy.simulation import SimulatedPopulation
 from coalmine.deploy.study import Study
 from coalmine.protocol.accounting import claim
@@ -40,8 +40,8 @@ class Outcome:
     bank: Bank
 
 
-def run(study: Study, workshop: Workshop) -> Outcome:
-    """Audit one round. A Ray cluster must be running.
+def run(study: Study, crowd: People, workshop: Workshop) -> Outcome:
+    """Audit one round among the study's people. A Ray cluster must be running.
 
     Raises:
         CoalmineError: bad input, or a party that refuses to go on.
@@ -49,8 +49,6 @@ def run(study: Study, workshop: Workshop) -> Outcome:
     stages, encoder, generator = workshop.stages, workshop.encoder, workshop.generator
     mechanism = study.privacy.mechanism()
     accounting = ThreadPoolExecutor(1).submit(claim, mechanism, 1, PrivacyUnit.USER, ThreatModel.RELEASE_ONLY)
-    with stages.stage("data"):
-        crowd = people(study)
     with stages.stage("bank", study.bank.size, "texts") as advance:
         bank, bank_pool = build_bank(study, generator, encoder, crowd, advance)
     source = randomness(study)

@@ -50,12 +50,15 @@ def conduct(study: Study, as_json: bool) -> None:
 
 
 def _work(study: Study, stages: Stages, folder: Path) -> tuple[Tracked | None, Outcome, Path]:
+    from coalmine.deploy.prepare import people
     from coalmine.deploy.workshop import open_workshop
 
+    with stages.stage("data"):  # before workers are started, so that a mistake in the data is said at once
+        crowd = people(study)
     with open_workshop(study, stages) as workshop:
         from coalmine.deploy.run import run
 
-        outcome = run(study, workshop)
+        outcome = run(study, crowd, workshop)
 
     from coalmine.auditor.report.publish import publish
     from coalmine.server.bank_file import write_bank
