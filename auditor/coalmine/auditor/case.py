@@ -82,7 +82,7 @@ def load_case(path: Path) -> dict[str, Any]:
         case = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path), remedy="check the path") from error
-    except (ValueError, zipfile.BadZipFile) as error:
+    except (ValueError, RecursionError, zipfile.BadZipFile) as error:
         raise InputError(
             f"is not a valid {path.suffix[1:]} file of numbers: {error}", where=str(path), remedy="write the file again"
         ) from error

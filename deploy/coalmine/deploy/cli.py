@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 
 import typer
@@ -28,6 +30,9 @@ app.add_typer(bank.app, name="bank")
 app.add_typer(models.app, name="models")
 
 
+_NO_OUTPUT = (errno.EBADF, errno.EPIPE, errno.ENOSPC)
+
+
 def main() -> None:
     """Entry point: a user's mistake ends with one message and code 2."""
     try:
@@ -35,3 +40,8 @@ def main() -> None:
     except CoalmineError as error:
         sys.stderr.write(f"coalmine: {error}\n")
         sys.exit(error.exit_code)
+    except OSError as error:
+        if error.errno not in _NO_OUTPUT:
+            raise
+        sys.stderr.write(f"coalmine: standard output cannot be written: {error.strerror}\n")
+        os._exit(2)  # the interpreter's own flush at exit would fail once more

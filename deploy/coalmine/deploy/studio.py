@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coalmine.deploy.progress import Stages
 from coalmine.deploy.study import Study
-from coalmine.protocol.errors import Interrupted, StorageError
+from coalmine.protocol.errors import CoalmineError, Interrupted, StorageError
 
 if TYPE_CHECKING:
     from coalmine.auditor.tracking import Tracked
@@ -25,54 +26,78 @@ def conduct(study: Study, as_json: bool) -> None:
     """
     from rich.console import Console
 
+    from coalmine.auditor.report.record import dumps
+    from coalmine.auditor.report.table import to_rich
+
     console = Console(stderr=True)
     stages = Stages(console)
     folder = writable(study.folder)
     console.print(f"[bold]Coalmine[/bold] study [bold]{study.study}[/bold], results in {folder}", highlight=False)
-
-    from coalmine.auditor.report.record import dumps
-    from coalmine.auditor.report.table import to_rich
-
     try:
         with stages:
-            tracked, outcome, report = _work(study, stages, folder)
+            with redirect_stdout(sys.stderr):  # Ray prints about lost workers; stdout is for findings
+                outcome = _audit(study, stages)
+            if as_json:
+                sys.stdout.write(dumps(outcome.audit) + "\n")
+                sys.stdout.flush()
+            with redirect_stdout(sys.stderr):
+                report = _publish(outcome, stages, folder)
+                tracked = _track(study, outcome, stages, folder)
     except KeyboardInterrupt:
+        _remove_if_empty(folder)
         raise Interrupted("interrupted", remedy="what was embedded and generated so far is kept") from None
-    if tracked is not None:
-        notice = tracked.notice or f"MLflow: {tracked.store}, run {tracked.run_id}"
-        console.print(notice, style="yellow" if tracked.notice else "", highlight=False)
-    if as_json:
-        sys.stdout.write(dumps(outcome.audit) + "\n")
-    else:
+    except CoalmineError:
+        _remove_if_empty(folder)
+        raise
+    if not as_json:
         people = Console()
         people.print(to_rich(outcome.audit, people.width))
-    console.print(f"report: {report}", highlight=False)
+    if tracked is not None:
+        notice = tracked.notice or f"MLflow: {tracked.store}, run {tracked.run_id}"
+        console.print(notice, style="yellow" if tracked.notice else "", highlight=False, soft_wrap=True)
+    console.print(f"report: {report}", highlight=False, soft_wrap=True)
 
 
-def _work(study: Study, stages: Stages, folder: Path) -> tuple[Tracked | None, Outcome, Path]:
+def _audit(study: Study, stages: Stages) -> Outcome:
+    """Everything that a mistake in the input can stop comes before workers are started."""
+    from coalmine.deploy.parts import randomness
     from coalmine.deploy.prepare import people
     from coalmine.deploy.workshop import open_workshop
+    from coalmine.server.bank_file import read_bank
 
-    with stages.stage("data"):  # before workers are started, so that a mistake in the data is said at once
+    with stages.stage("data"):
+        randomness(study)
+        if study.bank.file is not None:
+            read_bank(study.bank.file)
         crowd = people(study)
     with open_workshop(study, stages) as workshop:
         from coalmine.deploy.run import run
 
-        outcome = run(study, crowd, workshop)
+        return run(study, crowd, workshop)
 
+
+def _publish(outcome: Outcome, stages: Stages, folder: Path) -> Path:
     from coalmine.auditor.report.publish import publish
     from coalmine.server.bank_file import write_bank
 
     with stages.stage("report"):
         write_bank(outcome.bank, folder / "bank.parquet")
         write_release(outcome.release, folder / "releases" / "round-1.parquet")
-        report = publish(outcome.audit, folder)
+        return publish(outcome.audit, folder)
+
+
+def _track(study: Study, outcome: Outcome, stages: Stages, folder: Path) -> Tracked | None:
     if not study.tracking.mlflow:
-        return None, outcome, report
+        return None
     from coalmine.auditor.tracking import Tracking, track
 
     with stages.stage("MLflow"):
-        return track(outcome.audit, folder, Tracking(study.tracking.team, study.tracking.uri)), outcome, report
+        return track(outcome.audit, folder, Tracking(study.tracking.team, study.tracking.uri))
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def writable(folder: Path) -> Path:

@@ -46,9 +46,9 @@ class DataSection(Section):
     users: Count = Field(2000, description="personas: how many to generate")
     records_per_user: Count = Field(32, description="personas: records of each")
     min_records: Count = 16
-    auxiliary: Count = 500
-    calibration: Count = 500
-    test: Count = 1000
+    auxiliary: Count = 50
+    calibration: Count = 50
+    test: Count = 100
 
     @model_validator(mode="after")
     def _path_given(self) -> DataSection:
@@ -86,7 +86,7 @@ class GeneratorSection(Section):
 class BankSection(Section):
     """The candidates before probes are planted."""
 
-    size: Count = 8192
+    size: Count = 2048
     file: Path | None = Field(None, description="a bank written by `coalmine bank build`, instead of generating one")
 
 

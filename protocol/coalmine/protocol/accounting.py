@@ -31,8 +31,8 @@ def prv_epsilon(q: float, sigma: float, rounds: int, delta: float) -> float:
     """Epsilon of ``rounds`` releases by Opacus' ``PRVAccountant`` with its default error bounds.
 
     Returns:
-        epsilon; not a number where the accountant's floating point breaks down (sigma below about 0.04), since what it
-        answers there can be far below the truth.
+        epsilon; not a number where the accountant's floating point breaks down (sigma below about 0.04, delta near the
+        smallest numbers), since what it answers there can be far below the truth.
 
     Raises:
         StudyError: a value out of its range.
@@ -46,8 +46,8 @@ def prv_epsilon(q: float, sigma: float, rounds: int, delta: float) -> float:
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="raise"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Optimal order is the (largest|smallest) alpha")
         try:
-            return float(accountant.get_epsilon(delta))
-        except (FloatingPointError, RuntimeError):
+            return max(0.0, float(accountant.get_epsilon(delta)))
+        except (FloatingPointError, RuntimeError, ValueError):
             return math.nan
 
 

@@ -14,7 +14,7 @@ def publish(audit: RoundAudit, folder: Path) -> Path:
     """Write all of it; the folder is made where it is missing.
 
     Returns:
-        The path of ``report.html``, written last.
+        The path of ``report.html``. ``findings.json`` is written last: a folder that holds it is complete.
 
     Raises:
         StorageError: no space or no permission.
@@ -26,11 +26,12 @@ def publish(audit: RoundAudit, folder: Path) -> Path:
         raise StorageError(
             error.strerror or "cannot be made", where=str(pictures), remedy="choose another folder"
         ) from error
-    record.write(audit, folder)
     drawings = {}
     for name, draw in figures.FIGURES.items():
         figure = draw(audit)
         drawings[name] = style.svg(figure)
         write_text(pictures / f"{name}.svg", drawings[name])
         write_bytes(pictures / f"{name}.png", style.png(figure))
-    return html.write(audit, drawings, folder)
+    report = html.write(audit, drawings, folder)
+    record.write(audit, folder)
+    return report

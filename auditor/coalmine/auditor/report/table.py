@@ -23,7 +23,7 @@ from coalmine.protocol.finding import Evidence, Verdict
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_WIDE = 100
+_WIDE = 116
 """Terminal columns from which the second set of coordinates has its own column."""
 
 

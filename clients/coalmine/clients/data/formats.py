@@ -14,6 +14,17 @@ from coalmine.clients.data.rows import Broken, Columns, Fault, Row
 from coalmine.protocol.errors import DataError
 
 
+class _Twice(Exception):
+    """A name occurs twice: which value counts would be a guess, and with user ids a wrong one."""
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise _Twice
+    return value
+
+
 def jsonl_rows(lines: Iterable[bytes], columns: Columns, where: str) -> Iterator[Row | Broken]:
     """One JSON object per line; a key that a line lacks counts as null.
 
@@ -28,12 +39,15 @@ def jsonl_rows(lines: Iterable[bytes], columns: Columns, where: str) -> Iterator
             continue
         empty = False
         try:
-            value = json.loads(raw.decode().rstrip("\r\n"))
+            value = json.loads(raw.decode().rstrip("\r\n"), object_pairs_hook=_once)
         except UnicodeDecodeError as error:
             yield Broken(place, Fault.ENCODING, f"at byte {error.start + 1} of the line")
             continue
         except json.JSONDecodeError as error:
             yield Broken(place, Fault.JSON, f"{error.msg.removesuffix(' at')} at column {error.colno}")
+            continue
+        except _Twice:
+            yield Broken(place, Fault.JSON, "a name occurs twice in one object")
             continue
         except (ValueError, RecursionError):
             yield Broken(place, Fault.JSON, "a number or a nesting beyond all measure")

@@ -24,6 +24,8 @@ from coalmine.protocol.errors import DataError, nearest
 OnBadRecord = Literal["error", "drop"]
 
 PLACES_KEPT = 20
+_INVISIBLE = re.compile(r"[\s\u200b-\u200f\u2060\ufeff]+")
+"""White space and marks without width: a record of nothing else is blank."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -212,7 +214,7 @@ def _record_fault(value: object) -> Fault | None:
         return Fault.BLANK
     if not isinstance(value, str):
         return Fault.NOT_TEXT
-    if value.isspace():
+    if not _INVISIBLE.sub("", value):
         return Fault.BLANK
     if "\x00" in value:
         return Fault.NUL

@@ -79,7 +79,7 @@ def _publish(draft: Path, final: Path) -> None:
 
 def _convert(source: Path, folder: Path) -> None:
     try:
-        import accelerate  # type: ignore[import-untyped]  # noqa: F401 - transformers needs both to read GGUF
+        import accelerate  # noqa: F401 - transformers needs both to read GGUF
         import gguf  # noqa: F401
     except ImportError as error:
         raise ModelError(
