@@ -167,6 +167,8 @@ def test_interruption_leaves_nothing_half_written(study, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A test runner in the background may ignore the signal, and a child would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     shelf = tmp_path / "cache" / "embeddings"
     deadline = time.monotonic() + 300
