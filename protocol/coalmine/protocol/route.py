@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from coalmine.protocol.errors import BankError, DataError, ModelError
 
-_BLOCK_VALUES = 1 << 21
-_STRIDE = 64
+_BLOCK_VALUES = 1 << 23
+_STRIDE = 128
 
 
 @dataclass(frozen=True)
@@ -190,23 +190,23 @@ def _insert(index, distance, at, away):  # type: ignore[no-untyped-def]  # noqa:
 def _scan(scores, half_norms, slack, records, candidates, positions, index, distance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     short = np.empty(scores.shape[1], np.int32)
     best = np.empty(index.shape[1], np.float32)
+    least = half_norms.min()
     for row in range(scores.shape[0]):
-        _scan_row(
-            scores[row], half_norms, slack, records[row], candidates, positions, index[row], distance[row], short, best
-        )
+        routes = index[row], distance[row]
+        _scan_row(scores[row], half_norms, least, slack, records[row], candidates, positions, *routes, short, best)
 
 
 @numba.njit(nogil=True, fastmath={"nnan", "ninf", "nsz"})
-def _highest(score, half_norms, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _highest(score, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """A maximum may be taken in any order, so this one may use vector instructions."""
     top = np.float32(-3.0e38)
     for j in range(start, stop):
-        top = max(top, score[j] - half_norms[j])
+        top = max(top, score[j])
     return top
 
 
 @numba.njit(nogil=True)
-def _scan_row(score, half_norms, slack, record, candidates, positions, index, distance, short, best):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _scan_row(score, half_norms, least, slack, record, candidates, positions, index, distance, short, best):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     p = score.shape[0]
     k = index.shape[0]
     squared = np.float32(0.0)
@@ -218,7 +218,7 @@ def _scan_row(score, half_norms, slack, record, candidates, positions, index, di
     found = 0
     for start in range(0, p, _STRIDE):
         stop = min(start + _STRIDE, p)
-        if _highest(score, half_norms, start, stop) < floor:
+        if _highest(score, start, stop) - least < floor:  # nobody here can be among the k nearest
             continue
         for j in range(start, stop):
             value = score[j] - half_norms[j]
