@@ -14,5 +14,5 @@ def demo_study() -> dict[str, Any]:
         "generator": {"kind": "rules", "topic": "general"},
         "bank": {"size": 2048},
         "privacy": {"max_records": 32},
-        "audit": {"canary_records": 32, "probes": 32, "pool": 128, "replays": 32},
+        "audit": {"canary_records": 32, "probes": 32, "pool": 64, "replays": 32},
     }
