@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from oracles import naive_greedy
 
-from coalmine.auditor.arrays import audit_arrays, distances
+from coalmine.auditor.arrays import audit_arrays
 from coalmine.auditor.case import check_case, load_case
+from coalmine.auditor.design import squared_distances as distances
 from coalmine.auditor.ideal import ideal_epsilon
 from coalmine.protocol.errors import BankError, DataError, InputError, StudyError
 

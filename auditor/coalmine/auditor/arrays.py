@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coalmine.auditor.case import Array, Case, Users, check_case
+from coalmine.auditor.design import squared_distances
 from coalmine.auditor.exact import exact_epsilon
 from coalmine.auditor.greedy import select_probes
 from coalmine.auditor.moments import moments
@@ -58,7 +59,7 @@ def audit_arrays(entries: Mapping[str, Any]) -> ArraysResult:
     mechanism, positions, population = case.mechanism, case.probe_positions, len(case.test)
     retained = np.delete(case.bank, positions, axis=0)
     own = route_retained(case.canary, case.bank, mechanism.votes_per_record, positions)
-    to_pool = distances(case.canary, case.pool)
+    to_pool = squared_distances(case.canary, case.pool)
     on_pool = np.arange(len(retained), len(retained) + len(case.pool))
     traffic = _votes(case, case.auxiliary, np.concatenate([retained, case.pool]), on_pool)
     by_norm = select_probes(own.distance, to_pool, len(positions))
@@ -90,14 +91,6 @@ def audit_arrays(entries: Mapping[str, Any]) -> ArraysResult:
         eps_exact=epsilon.lower,
         eps_exact_error=epsilon.error,
     )
-
-
-def distances(records: Array, candidates: Array) -> Array:
-    """(n, M) squared distances, the very numbers that routing compares."""
-    routes = route(records, candidates, len(candidates))
-    table = np.empty(routes.distance.shape)
-    np.put_along_axis(table, routes.index.astype(np.int64), routes.distance, axis=1)
-    return table
 
 
 def _votes(case: Case, users: Users, bank: Array, coordinates: NDArray[np.int64]) -> Array:

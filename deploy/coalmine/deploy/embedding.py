@@ -69,9 +69,3 @@ class EmbeddingWorkers:
         worker = ray.remote(_Worker).options(num_cpus=0, max_restarts=_RESTARTS, max_task_retries=_RESTARTS)
         while len(self._workers) < (count or self._count):
             self._workers.append(worker.remote(*self._arguments))
-
-    def close(self) -> None:
-        """Stop the workers, which frees their models."""
-        for worker in self._workers:
-            ray.kill(worker)
-        self._workers.clear()
