@@ -161,12 +161,28 @@ def _largest_norm(array: NDArray[np.floating]) -> float:
 
 
 @numba.njit(nogil=True)
-def _distance(record, candidate):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    total = 0.0
-    for i in range(record.shape[0]):
-        difference = np.float64(record[i]) - np.float64(candidate[i])
-        total += difference * difference
-    return total
+def _distances(record, candidates, chosen, found, away):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Squared distances to ``chosen[:found]`` into ``away``, each summed in index order.
+
+    Four at a time: a sum in a fixed order waits for its last addition, and the processor has room for three more.
+    """
+    for first in range(0, found, 4):
+        last = found - 1
+        a, b = candidates[chosen[first]], candidates[chosen[min(first + 1, last)]]
+        c, d = candidates[chosen[min(first + 2, last)]], candidates[chosen[min(first + 3, last)]]
+        to_a = to_b = to_c = to_d = 0.0
+        for i in range(record.shape[0]):
+            x = np.float64(record[i])
+            off_a, off_b = x - np.float64(a[i]), x - np.float64(b[i])
+            off_c, off_d = x - np.float64(c[i]), x - np.float64(d[i])
+            to_a += off_a * off_a
+            to_b += off_b * off_b
+            to_c += off_c * off_c
+            to_d += off_d * off_d
+        away[min(first + 3, last)] = to_d
+        away[min(first + 2, last)] = to_c
+        away[min(first + 1, last)] = to_b
+        away[first] = to_a
 
 
 @numba.njit(nogil=True)
@@ -189,11 +205,14 @@ def _insert(index, distance, at, away):  # type: ignore[no-untyped-def]  # noqa:
 @numba.njit(nogil=True)
 def _scan(scores, half_norms, slack, records, candidates, positions, index, distance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     short = np.empty(scores.shape[1], np.int32)
+    away = np.empty(scores.shape[1])
     best = np.empty(index.shape[1], np.float32)
     least = half_norms.min()
     for row in range(scores.shape[0]):
         routes = index[row], distance[row]
-        _scan_row(scores[row], half_norms, least, slack, records[row], candidates, positions, *routes, short, best)
+        _scan_row(
+            scores[row], half_norms, least, slack, records[row], candidates, positions, *routes, short, away, best
+        )
 
 
 @numba.njit(nogil=True, fastmath={"nnan", "ninf", "nsz"})
@@ -206,12 +225,13 @@ def _highest(score, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN00
 
 
 @numba.njit(nogil=True)
-def _scan_row(score, half_norms, least, slack, record, candidates, positions, index, distance, short, best):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _scan_row(score, half_norms, least, slack, record, candidates, positions, index, distance, short, away, best):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     p = score.shape[0]
     k = index.shape[0]
     squared = np.float32(0.0)
-    for i in range(record.shape[0]):
-        squared += np.float32(record[i]) * np.float32(record[i])
+    if index[0] >= 0:
+        for i in range(record.shape[0]):
+            squared += np.float32(record[i]) * np.float32(record[i])
     for slot in range(k):  # score of a known candidate: (||x||^2 - distance) / 2
         best[slot] = np.float32(0.5) * (squared - np.float32(distance[slot])) if index[slot] >= 0 else -np.inf
     floor = best[k - 1] - slack
@@ -232,7 +252,11 @@ def _scan_row(score, half_norms, least, slack, record, candidates, positions, in
                         slot -= 1
                     best[slot] = value
                     floor = best[k - 1] - slack
+    kept = 0
     for i in range(found):
-        j = short[i]
-        if score[j] - half_norms[j] >= floor:
-            _insert(index, distance, positions[j], _distance(record, candidates[j]))
+        if score[short[i]] - half_norms[short[i]] >= floor:
+            short[kept] = short[i]
+            kept += 1
+    _distances(record, candidates, short, kept, away)
+    for i in range(kept):
+        _insert(index, distance, positions[short[i]], away[i])
