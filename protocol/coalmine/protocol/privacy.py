@@ -17,6 +17,7 @@ class Adjacency(StrEnum):
     """Which two data sets an epsilon compares."""
 
     ADD_REMOVE = "add/remove"
+    REPLACE_ONE = "replace one"
 
 
 class PrivacyUnit(StrEnum):
@@ -31,6 +32,9 @@ class ThreatModel(StrEnum):
 
     RELEASE_ONLY = "release only"
     """The noisy release and the public bank; the aggregator is trusted, realised cohorts stay hidden."""
+    EVERY_UPDATE = "every noised update"
+    """All models and noised updates of a training run; who sums and adds the noise is trusted, batches and dropped
+    samples stay hidden. Covers an attacker who sees the final model only."""
 
 
 class Assurance(StrEnum):

@@ -26,6 +26,16 @@ class Purpose(StrEnum):
     MONTE_CARLO = "monte carlo"
     CALIBRATION = "calibration"
     UTILITY = "utility"
+    DISCLOSURE = "disclosure"
+    BATCH = "batch"
+    INITIAL_MODEL = "initial model"
+    DIRECTIONS = "projection directions"
+    AUGMENTATION = "augmentation"
+    PARTITION = "partition"
+    MEMBERSHIP = "membership"
+    CANARY = "canary"
+    ASSIGNMENT = "assignment"
+    SYNTHESIS = "synthesis"
 
 
 @dataclass(frozen=True)
