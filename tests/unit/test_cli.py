@@ -90,7 +90,7 @@ def test_undefined_values_are_null_in_json(capsys):
         ("calc claim --q nan --sigma 1", "privacy.q"),
         ("calc claim --q 0.1 --sigma 0", "privacy.sigma"),
         ("calc claim --q 0.1 --sigma 1 --delta 1", "privacy.delta"),
-        ("calc eps-lower --tp 5 --fp 3 --n1 4 --n0 4", "a count lies outside the trials"),
+        ("calc eps-lower --tp 5 --fp 3 --n1 4 --n0 4", "tp: 5 of 4 trials"),
         ("calc eps-lower --tp 4 --fp 3 --n1 4 --n0 4 --alpha 2", "alpha"),
         ("calc eps-lower --tp 4 --fp 3 --n1 4 --n0 4 --split fuor", "did you mean 'four'? known: four, two"),
         ("calc clopper-pearson --x 5 --n 3 --gamma 0.05", "needs integers from 0 to 3"),

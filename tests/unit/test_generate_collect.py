@@ -100,6 +100,7 @@ def test_other_sources_take_over_what_one_cannot_deliver(caplog: pytest.LogCaptu
     assert counts.sum() == 64
     assert max(counts) == 10
     assert "8 of 64 texts are taken over" in caplog.text
+    assert pool.tally.moved == 8
     assert SOURCES[3] not in caplog.text
 
 

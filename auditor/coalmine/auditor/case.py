@@ -191,7 +191,8 @@ def _numbers(value: Any, where: str, kinds: str = "iuf") -> NDArray[Any]:
     except ValueError as error:
         raise DataError("rows differ in length", where=where, remedy="needs a rectangle of numbers") from error
     if array.dtype.kind not in kinds and array.size:
-        raise DataError(f"holds {array.dtype.name} values", where=where, remedy="needs a rectangle of numbers")
+        wanted = "whole numbers" if "f" not in kinds else "numbers"
+        raise DataError(f"holds values that are not {wanted}", where=where, remedy=f"needs a rectangle of {wanted}")
     return array
 
 
@@ -205,9 +206,10 @@ def _embeddings(value: Any, where: str, dimension: int | None = None, least: int
             where=where,
             remedy=f"needs (rows, {dimension or 'dimensions'}), at least {least} rows",
         )
-    lengths = np.linalg.norm(array, axis=1)
+    with np.errstate(over="ignore"):  # a length beyond the range of numbers is not 1 either
+        lengths = np.linalg.norm(array, axis=1)
     for holds, what in (
-        (np.isfinite(lengths), "is not finite"),
+        (np.isfinite(array).all(axis=1), "is not finite"),
         (np.abs(lengths - 1) <= _UNIT_LENGTH, "has not length 1"),
     ):
         if not holds.all():

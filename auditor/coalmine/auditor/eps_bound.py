@@ -117,6 +117,9 @@ def eps_lower(tp: int, fp: int, n1: int, n0: int, delta: float, alpha: float, sp
         StudyError: a value out of its range.
     """
     gamma = split.gamma(alpha)
+    for name, answers, trials in (("tp", tp, n1), ("fp", fp, n0)):
+        if not 0 <= answers <= trials:
+            raise StudyError(f"{answers} of {trials} trials", where=name, remedy=f"needs 0 to {trials} answers")
     tpr_lower, fpr_upper, tnr_lower, fnr_upper = _rates(np.array([tp]), np.array([fp]), n1, n0, delta, gamma)
     return bound_from_rates(
         float(tpr_lower[0]),

@@ -93,12 +93,12 @@ class BankSection(Section):
 class PrivacySection(Section):
     """The mechanism: everything here can change the guarantee."""
 
-    q: float = 0.1
-    sigma: float = 1.0
-    clip: float = 0.1
-    delta: float = 1e-5
-    votes_per_record: int = 5
-    max_records: int = 64
+    q: float = Mechanism.q
+    sigma: float = Mechanism.sigma
+    clip: float = Mechanism.clip
+    delta: float = Mechanism.delta
+    votes_per_record: int = Mechanism.votes_per_record
+    max_records: int = Mechanism.max_records
 
     def mechanism(self) -> Mechanism:
         return Mechanism(**self.model_dump())

@@ -16,6 +16,7 @@ class Tally:
     Attributes:
         asked: texts asked for, replacements included.
         blank, repeated, refused, unfaithful: outputs rejected, by reason.
+        moved: texts that other sources wrote in place of sources that could not deliver their share.
     """
 
     asked: int
@@ -23,6 +24,7 @@ class Tally:
     repeated: int = 0
     refused: int = 0
     unfaithful: int = 0
+    moved: int = 0
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def _kept(
 
 def _storage_error(path: Path, error: Exception) -> StorageError:
     return StorageError(
-        f"the cache of generated texts cannot be used ({type(error).__name__}: {error})",
+        f"the cache of generated texts cannot be used ({error})",
         where=str(path),
         remedy="free disk space or mend the permissions; a damaged file may be deleted, its texts are generated again",
     )

@@ -182,6 +182,7 @@ class _Collection:
             for index, share in zip(sorted(willing), even_shares(missing, len(willing)), strict=True):
                 quota[index] += share
             if missing:
+                self.counts["moved"] += missing
                 _log.info("%d of %d texts are taken over from %ss %s", missing, self.size, self.noun, sorted(short))
 
     def _turns(self, quota: Sequence[int]) -> list[int]:
