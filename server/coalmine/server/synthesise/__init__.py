@@ -1,0 +1,1 @@
+"""Generators of synthetic records to be audited: one leaks on purpose, some by nature, one is private."""
