@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from coalmine.deploy.commands import arrays, bank, calc, data, demo, doctor, init, models, run
+from coalmine.deploy.commands import arrays, bank, calc, data, demo, doctor, init, models, run, selftest
 from coalmine.protocol.errors import CoalmineError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command("demo")(demo.demo)
 app.command("run")(run.run)
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
+app.command("selftest")(selftest.selftest)
 app.add_typer(calc.app, name="calc")
 app.add_typer(arrays.app, name="audit")
 app.add_typer(data.app, name="data")
