@@ -24,6 +24,9 @@ from coalmine.protocol.randomness import participates
 from coalmine.protocol.route import Routes, reroute, route_retained
 from coalmine.protocol.tally import Votes, add_votes, tally
 
+_BANKS_KEPT = 8
+"""Banks whose routes are kept, for studies that come back to the banks of several rounds."""
+
 HandIn = Callable[[Sequence[int], int, NDArray[np.int64]], None]
 """Called with (rounds, shard number, (len(rounds), p) sums)."""
 
@@ -57,7 +60,7 @@ class Shard:
         self._mechanism = mechanism
         self._key = key
         self._bits = bits
-        self._retained: tuple[bytes, Routes] | None = None
+        self._retained: dict[bytes, Routes] = {}
         self._votes: tuple[bytes, Votes] | None = None
 
     def process_id(self) -> int:
@@ -114,10 +117,11 @@ class Shard:
                 remedy="embed both with the bank's encoder",
             )
         kept = np.setdiff1d(np.arange(len(ballot.bank)), ballot.positions)
-        key = ballot.positions.tobytes() + np.ascontiguousarray(ballot.candidates[kept]).tobytes()
-        if self._retained is None or self._retained[0] != key:
-            routes = route_retained(
+        key = hashlib.sha256(ballot.positions.tobytes() + ballot.candidates[kept].tobytes()).digest()
+        if key not in self._retained:
+            if len(self._retained) == _BANKS_KEPT:
+                del self._retained[next(iter(self._retained))]
+            self._retained[key] = route_retained(
                 self._hosted.records, ballot.candidates, self._mechanism.votes_per_record, ballot.positions
             )
-            self._retained = (key, routes)
-        return self._retained[1]
+        return self._retained[key]
