@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,18 @@ class Pool:
     embedded: NDArray[np.float32]
     sources: tuple[int, ...]
     generated: TextPool | None = None
+
+
+@dataclass(frozen=True)
+class Probes:
+    """What an attack plants, the same in every round.
+
+    Attributes:
+        texts: r texts, in the order of the declared positions. embedded: (r, d).
+    """
+
+    texts: tuple[str, ...] = field(repr=False)
+    embedded: NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -107,29 +119,43 @@ def build_pool(
 
 
 def plant(attack: Attack, number: int, canary: Client, pool: Pool, study: Study, prepared: Prepared) -> Planted:
-    """Choose the probes and put them in place.
+    """Choose the probes on this bank and put them in place.
 
     Raises:
         BankError: a probe's text stands in the bank already.
     """
-    positions = prepared.positions
+    return place(attack, choose(attack, number, canary, pool, study, prepared), prepared)
+
+
+def choose(attack: Attack, number: int, canary: Client, pool: Pool, study: Study, prepared: Prepared) -> Probes | None:
+    """The probes of an attack, from public data and the bank of its first round; ``None`` where it plants none."""
     if attack.pool is PoolKind.NONE:
-        return Planted(prepared.bank, prepared.candidates, prepared.candidates[positions])
+        return None
     picks = choose_probes(
         attack,
         canary.records,
         pool.embedded,
         pool.sources,
         prepared.candidates,
-        positions,
+        prepared.positions,
         prepared.auxiliary,
         study.data.test,
         stream(study.seed, Purpose.SELECTION, user=f"{attack.name} {number}"),
     )
+    return Probes(tuple(pool.texts[pick] for pick in picks), pool.embedded[picks])
+
+
+def place(attack: Attack, probes: Probes | None, prepared: Prepared) -> Planted:
+    """Put probes into a bank, at the declared positions.
+
+    Raises:
+        BankError: a probe's text stands in the bank already.
+    """
+    positions = prepared.positions
+    if probes is None:
+        return Planted(prepared.bank, prepared.candidates, prepared.candidates[positions])
     try:
-        bank = prepared.bank.replace(
-            {int(position): pool.texts[pick] for position, pick in zip(positions, picks, strict=True)}
-        )
+        bank = prepared.bank.replace(dict(zip(positions.tolist(), probes.texts, strict=True)))
     except BankError as error:
         raise BankError(
             f"attack {attack.name!r} would plant a text that the bank holds already",
@@ -137,5 +163,5 @@ def plant(attack: Attack, number: int, canary: Client, pool: Pool, study: Study,
             remedy="use another bank, or another seed for its generation",
         ) from None
     candidates = prepared.candidates.copy()
-    candidates[positions] = pool.embedded[picks]
-    return Planted(bank, candidates, pool.embedded[picks])
+    candidates[positions] = probes.embedded
+    return Planted(bank, candidates, probes.embedded)
