@@ -21,7 +21,7 @@ def selftest(
     workers: Annotated[int | None, typer.Option(help="Processes; without it one per core.", min=1)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Does the auditor find what is broken, and only that? Runs broken mechanisms through shards and aggregator.
+    """Does the auditor find what is broken, and only that? Sends broken mechanisms through shards and aggregator.
 
     Each bug must be found by the test named for it before the first run (95 % of repetitions); on the correct mechanism
     and on phantom canaries, which are never inserted, no test may raise more alarms than its level. Ends with code 1
@@ -55,7 +55,9 @@ def _show(verdict: Verdict) -> None:
     from rich.table import Table
 
     console = Console()
-    bugs = Table("bug", "group", "test named for it", "detected", "by a bound", "two-sided", "", title="planted bugs")
+    bugs = Table(
+        "bug", "group", "test named for it", "detected", "any bound", "any two-sided", "", title="planted bugs"
+    )
     for one in verdict.detections:
         bugs.add_row(
             one.bug.name,
@@ -64,6 +66,9 @@ def _show(verdict: Verdict) -> None:
             *(_percent(rate) for rate in (one.named, one.by_bound, one.by_two_sided)),
             "ok" if one.found else "[red]missed[/red]",
         )
+    correct = (_percent(rate) for rate in (verdict.correct_by_bound, verdict.correct_by_two_sided))
+    bugs.add_section()
+    bugs.add_row("(nothing broken)", "", "", "", *correct, "")
     console.print(bugs)
     alarms = Table("test", "alarms", "rate", "95 % interval", "", title="false alarms on the correct mechanism")
     for alarm in verdict.false_alarms:
@@ -101,6 +106,7 @@ def _record(verdict: Verdict) -> dict[str, Any]:
         "level": verdict.level,
         "required": verdict.required,
         "passed": verdict.passed,
+        "correct": {"by_bound": told(verdict.correct_by_bound), "by_two_sided": told(verdict.correct_by_two_sided)},
         "bugs": [
             {
                 "name": one.bug.name,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from coalmine.clients.shard import Shard
 from coalmine.deploy.selftest.broken_aggregators import PUBLIC_SEED, aggregator_of
-from coalmine.deploy.selftest.broken_shards import shard_of
+from coalmine.deploy.selftest.broken_shards import HonestShard, shard_of
 from coalmine.deploy.selftest.detectors import Claims, Detector, build_detector
 from coalmine.deploy.selftest.plan import Plan, read_plan
 from coalmine.deploy.selftest.world import World, build_world
@@ -141,20 +141,20 @@ def build_bench(plan: Plan, seed: int, claims: Claims) -> Bench:
     randomness = Simulated(seed)
     mechanism, key = plan.mechanism, randomness.participation_key
     world = build_world(plan.layout, mechanism, seed)
+    honest = HonestShard(world.hosted, mechanism, key, world.bits)
     behind_shard = {CORRECT: Aggregator(mechanism, 1, world.bits, randomness)}
     broken = {}
     for bug in plan.bugs:
         if bug.name == SWAPPED:
             continue
         aggregator = aggregator_of(bug.name, mechanism, world.bits, randomness)
-        shard = shard_of(bug.name, world, mechanism, key)
+        shard = shard_of(bug.name, world, honest, mechanism, key)
         if aggregator is not None:
             behind_shard[bug.name] = aggregator
         elif shard is not None:
             broken[bug.name] = (shard, Aggregator(mechanism, 1, world.bits, randomness))
         else:
             raise KeyError(bug.name)
-    honest = Shard(0, world.hosted, mechanism, key, world.bits)
     return Bench(plan, world, build_detector(plan, world, claims), honest, behind_shard, broken)
 
 

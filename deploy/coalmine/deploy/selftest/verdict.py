@@ -49,7 +49,8 @@ class Detection:
 
     Attributes:
         named: by the test named for it (refusals for a swapped bank; ``None`` where no test is named).
-        by_bound, by_two_sided: by any test of that kind, for comparison only: several tests at their full level each.
+        by_bound, by_two_sided: by any test of that kind, for comparison: several tests at their full level each, to be
+            compared with the same on the correct mechanism.
         found: often enough by the test named for it; ``True`` for invisible ones that behave as the reason says.
     """
 
@@ -62,7 +63,7 @@ class Detection:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The whole selftest."""
+    """The whole selftest. ``correct_by_...``: alarms of any test of that kind on the correct mechanism."""
 
     seed: int
     repetitions: int
@@ -70,6 +71,8 @@ class Verdict:
     required: float
     detections: tuple[Detection, ...]
     false_alarms: tuple[FalseAlarms, ...]
+    correct_by_bound: Rate
+    correct_by_two_sided: Rate
 
     @property
     def passed(self) -> bool:
@@ -85,7 +88,9 @@ def judge(plan: Plan, seed: int, repetitions: Sequence[Repetition]) -> Verdict:
         likely = float(binom.sf(rate.times - 1, rate.of, plan.level)) >= _SIMULATION_ERROR
         false_alarms.append(FalseAlarms(test, rate, likely))
     detections = tuple(_detection(plan, bug, repetitions) for bug in plan.bugs)
-    return Verdict(seed, len(repetitions), plan.level, plan.required, detections, tuple(false_alarms))
+    return Verdict(
+        seed, len(repetitions), plan.level, plan.required, detections, tuple(false_alarms), *_any(plan, correct)
+    )
 
 
 def _detection(plan: Plan, bug: Bug, repetitions: Sequence[Repetition]) -> Detection:
@@ -93,14 +98,20 @@ def _detection(plan: Plan, bug: Bug, repetitions: Sequence[Repetition]) -> Detec
         refusals = _rate(repetition.refused for repetition in repetitions)
         return Detection(bug, refusals, None, None, refusals.times == refusals.of)
     alarms = [repetition.alarms[bug.name] for repetition in repetitions]
-    bound, two_sided = (
-        _rate(any(one[test] for test in plan.tests if test.startswith(kinds)) for one in alarms)
-        for kinds in (("bound/",), ("noise/", "means/"))
-    )
+    bound, two_sided = _any(plan, alarms)
     if bug.test is None:
         return Detection(bug, None, bound, two_sided, bug.group is Group.INVISIBLE)
     named = _rate(one[bug.test] for one in alarms)
     return Detection(bug, named, bound, two_sided, named.share >= plan.required)
+
+
+def _any(plan: Plan, alarms: Sequence[dict[str, bool]]) -> tuple[Rate, Rate]:
+    """How often any bound, and how often any two-sided test, raised an alarm."""
+    bound, two_sided = (
+        _rate(any(one[test] for test in plan.tests if test.startswith(kinds)) for one in alarms)
+        for kinds in (("bound/",), ("noise/", "means/"))
+    )
+    return bound, two_sided
 
 
 def _rate(answers: Iterable[bool]) -> Rate:
