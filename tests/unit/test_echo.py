@@ -119,6 +119,8 @@ def test_canaries_begin_like_records_and_end_as_surprising_as_asked():
     recipe = Recipe(prefix=3, suffix=12, perplexity=8.0, band=0.1)
     made = make_canaries(records, 20, chain, recipe, np.random.default_rng(1))
     assert made == make_canaries(records, 20, chain, recipe, np.random.default_rng(1))
+    assert all(text.startswith(" ".join(records[source].split()[:3])) for text, source in made)
+    made = [text for text, _ in made]
     assert len({" ".join(text.split()[:3]) for text in made}) == 20
     beginnings = {" ".join(text.split()[:3]) for text in records}
     for text in made:

@@ -8,7 +8,20 @@ import sys
 
 import typer
 
-from coalmine.deploy.commands import arrays, bank, calc, data, demo, doctor, init, models, run, selftest
+from coalmine.deploy.commands import (
+    arrays,
+    bank,
+    calc,
+    canary_echo,
+    data,
+    demo,
+    doctor,
+    init,
+    models,
+    run,
+    selftest,
+    synthesise,
+)
 from coalmine.protocol.errors import CoalmineError
 
 app = typer.Typer(
@@ -24,6 +37,8 @@ app.command("run")(run.run)
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("selftest")(selftest.selftest)
+arrays.app.command("canary-echo")(canary_echo.canary_echo)
+app.command("synthesise")(synthesise.synthesise)
 app.add_typer(calc.app, name="calc")
 app.add_typer(arrays.app, name="audit")
 app.add_typer(data.app, name="data")

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,13 @@ class SuffixModel(Protocol):
     ) -> tuple[list[str], float]:
         """So many further words, and their perplexity under the model itself (at temperature 1)."""
         ...
+
+
+class Canary(NamedTuple):
+    """A canary's text, and the index of the record that it begins like."""
+
+    text: str
+    source: int
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Recipe:
 
 def make_canaries(
     records: Sequence[str], count: int, model: SuffixModel, recipe: Recipe, rng: np.random.Generator
-) -> list[str]:
+) -> list[Canary]:
     """``count`` canaries with different beginnings.
 
     The temperature follows from one try to the next: up after a suffix that was too ordinary, down after a strange one.
@@ -67,11 +74,11 @@ def make_canaries(
     Raises:
         DataError: too few records are long enough and begin differently, or suffixes never come near the perplexity.
     """
-    beginnings: dict[tuple[str, ...], None] = {}
-    for index in rng.permutation(len(records)):
+    beginnings: dict[tuple[str, ...], int] = {}
+    for index in rng.permutation(len(records)).tolist():
         words = records[index].split()
         if len(words) >= recipe.prefix and len(beginnings) < count:
-            beginnings.setdefault(tuple(words[: recipe.prefix]))
+            beginnings.setdefault(tuple(words[: recipe.prefix]), index)
     if len(beginnings) < count:
         raise DataError(
             f"{count} canaries need as many records of {recipe.prefix} words that begin differently, "
@@ -81,11 +88,11 @@ def make_canaries(
         )
     temperature = 1.0
     made = []
-    for beginning in beginnings:
+    for beginning, source in beginnings.items():
         for _ in range(_TRIES):
             suffix, perplexity = model.go_on(beginning, recipe.suffix, temperature, rng)
             if abs(perplexity / recipe.perplexity - 1) <= recipe.band:
-                made.append(" ".join((*beginning, *suffix)))
+                made.append(Canary(" ".join((*beginning, *suffix)), source))
                 break
             step = (recipe.perplexity / perplexity) ** 0.25
             temperature = min(max(temperature * step, _COOLEST), _HOTTEST)
