@@ -18,6 +18,7 @@ class Adjacency(StrEnum):
 
     ADD_REMOVE = "add/remove"
     REPLACE_ONE = "replace one"
+    """One user is exchanged for another; adding or removing within eps implies exchanging within 2 eps."""
 
 
 class PrivacyUnit(StrEnum):

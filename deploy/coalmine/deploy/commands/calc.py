@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -95,3 +96,60 @@ def one_run(
     answer(
         {"steinke": {"eps": steinke_eps_lower(seen, delta, level)}, "fdp": {"mu": mu, "eps": eps(mu, delta)}}, as_json
     )
+
+
+Rate = Annotated[float, typer.Option("--p", help="Rate at which users came into train.")]
+Alpha = Annotated[float, typer.Option(help="Level of every bound.")]
+
+
+@app.command("feature-match")
+def feature_match(
+    d: Annotated[Path, typer.Option("--d", help="Matched features of each user: JSON list, numbers in a text, .npy.")],
+    train: Annotated[int, typer.Option(help="T: matches held by training users.")],
+    p: Rate = 0.5,
+    alpha: Alpha = 0.05,
+    as_json: AsJson = False,
+) -> None:
+    """Feature-match test for independent coins (formal; user, add/remove): Hoeffding as printed, and the exact law."""
+    from math import exp
+
+    from coalmine.auditor.disclosure.assignment import Assignment, AssignmentKind
+    from coalmine.auditor.disclosure.feature_match import eps_lower, hoeffding_test, log_p_value
+    from coalmine.auditor.disclosure.weighted_sum import weights
+    from coalmine.deploy.disclosure.counts_file import read_counts
+
+    each = read_counts(d)
+    coins = Assignment(AssignmentKind.BERNOULLI, p, len(each), 0)
+    found = weights(each)
+    printed = hoeffding_test(found, train, p, alpha)
+    exact = found.exact
+    answer(
+        {
+            "p_hat": printed.p_hat,
+            "p_value": printed.p_value,
+            "critical": printed.critical,
+            "eps_one_sided": printed.eps_one_sided,
+            "eps_printed": printed.eps_printed,
+            "exact_p_value": exp(log_p_value(found, train, coins, 0.0)),
+            "exact_eps": eps_lower(found, train, coins, alpha),
+        },
+        as_json,
+    )
+    if not exact:
+        typer.echo("too many values for the exact law: the exact numbers are Chernoff bounds, still valid", err=True)
+
+
+@app.command("user-match")
+def user_match(
+    guesses: Annotated[int, typer.Option(help="r: users guessed to be in train.")],
+    correct: Annotated[int, typer.Option(help="w: of them in train.")],
+    p: Rate = 0.5,
+    alpha: Alpha = 0.05,
+    as_json: AsJson = False,
+) -> None:
+    """User-match lower bound on epsilon for a number of guesses fixed beforehand (formal; user, add/remove)."""
+    from coalmine.auditor.disclosure.assignment import Assignment, AssignmentKind
+    from coalmine.auditor.disclosure.user_match import eps_lower
+
+    coins = Assignment(AssignmentKind.BERNOULLI, p, max(guesses, 0), 0)
+    answer({"eps": eps_lower(guesses, correct, coins, alpha)}, as_json)

@@ -1,0 +1,1 @@
+"""The disclosure audit of files: train, holdout, synthetic."""
