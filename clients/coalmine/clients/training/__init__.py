@@ -1,0 +1,1 @@
+"""Models trained at the users' side: tables, partitions, plans; the fast trainer lives in ``fast``."""

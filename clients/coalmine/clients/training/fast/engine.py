@@ -1,0 +1,72 @@
+"""The port of the trainer: sums of clipped per-sample gradients, and what signatures look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from coalmine.clients.training.plan import CrossEntropy, Hamp
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded batches of R models.
+
+    Attributes:
+        x: (R, B, K, *shape) K views of each sample. y: (R, B). there: (R, B) false where padded.
+    """
+
+    x: Tensor
+    y: Tensor
+    there: Tensor
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What signatures need to know of the unclipped gradients of n samples under R models, float64.
+
+    Attributes:
+        logits: (R, n, c). norm, largest: (R, n). power_sums: (R, n, 4). dots: (R, n, m) with given directions.
+    """
+
+    logits: NDArray[np.float64]
+    norm: NDArray[np.float64]
+    largest: NDArray[np.float64]
+    power_sums: NDArray[np.float64]
+    dots: NDArray[np.float64]
+
+
+class Engine(Protocol):
+    """One way to compute clipped sums for a network with ``parameters`` parameters."""
+
+    @property
+    def parameters(self) -> int: ...
+
+    @property
+    def how(self) -> str:
+        """For the log: which way, and why."""
+        ...
+
+    def initial(self, seed: int) -> NDArray[np.float64]:
+        """(P,) initial parameters of the study seed."""
+        ...
+
+    def logits(self, theta: Tensor, x: Tensor) -> Tensor:
+        """(R, n, c) of (R, P) models on (n, *shape) common samples."""
+        ...
+
+    def clipped_sums(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
+        """(R, P) sums of gradients, each clipped to L2 norm ``clip`` (infinite: not at all)."""
+        ...
+
+    def facts(self, theta: Tensor, x: Tensor, y: Tensor, directions: Tensor, loss: CrossEntropy | Hamp) -> Facts:
+        """Of (n, *shape) common samples; directions: (R, m, P)."""
+        ...
+
+    def place(self, coordinate: int) -> str:
+        """The layer a coordinate of the flat vector belongs to, for messages."""
+        ...

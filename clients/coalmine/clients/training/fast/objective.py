@@ -1,0 +1,27 @@
+"""The loss of one sample under a plan."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from coalmine.clients.training.hamp import soft_label
+from coalmine.clients.training.plan import CrossEntropy, Hamp
+
+
+def losses(kind: CrossEntropy | Hamp, logits: Tensor, labels: Tensor) -> Tensor:
+    """(...) losses of (..., c) logits and (...) labels."""
+    log_p = functional.log_softmax(logits, dim=-1)
+    own = log_p.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+    if isinstance(kind, CrossEntropy):
+        return -own
+    classes = logits.shape[-1]
+    true, other = soft_label(classes, kind.gamma)
+    entropy = -(log_p.exp() * log_p).sum(-1)
+    soft = -(true - other) * own - other * log_p.sum(-1)
+    return soft - kind.alpha * entropy
+
+
+def finite(values: Tensor) -> bool:
+    return bool(torch.isfinite(values).all())

@@ -1,0 +1,214 @@
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coalmine.clients.training import built_in, images, partitions
+from coalmine.clients.training.hamp import masked, soft_label
+from coalmine.clients.training.models import Kind, ModelSpec
+from coalmine.clients.training.table import table
+from coalmine.clients.training.table_files import load
+from coalmine.protocol.errors import DataError, ModelError
+
+
+def small(n=60, classes=5):
+    rng = np.random.default_rng(0)
+    return table(rng.random((n, 3)), np.arange(n) % classes, classes, user=np.arange(n) // 7, where="test")
+
+
+def test_tables_are_checked():
+    for x, y, classes, said in (
+        ([[1.0], [np.nan]], [0, 1], 2, "row 2"),
+        ([[1.0], [2.0]], [0, 2], 2, "labels 0 to 1"),
+        ([[1.0], [2.0]], [0, -1], 2, "labels 0 to 1"),
+        ([[1.0], [2.0]], [0, 0.5], 2, "whole number"),
+        ([[1.0]], [0, 1], 2, "features of shape"),
+        ([1.0, 2.0], [0, 1], 2, "features of shape"),
+        ([["a"], ["b"]], [0, 1], 2, "needs numbers"),
+        ([[1.0], [2.0]], ["a", "b"], 2, "whole numbers"),
+        ([[1.0], [2.0]], [0, 0], None, "1 classes"),
+    ):
+        with pytest.raises(DataError, match=said):
+            table(x, y, classes, where="test")
+
+
+def test_added_rows_keep_the_ids_of_the_others():
+    data = small()
+    more = data.with_rows(np.zeros((2, 3)), [1, 4])
+    assert len(more) == 62
+    assert (more.x[:60] == data.x).all()
+    assert more.user[-2:].tolist() == [-1, -1]
+    with pytest.raises(DataError, match="shape"):
+        data.with_rows(np.zeros((1, 4)), [0])
+    with pytest.raises(DataError, match="out of range"):
+        data.with_rows(np.zeros((1, 3)), [5])
+
+
+def test_npz_files(tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(
+        tmp_path / "a.npz",
+        x_train=rng.random((4, 2)),
+        y_train=[0, 1, 2, 0],
+        group_train=[0, 0, 1, 0],
+        x_test=rng.random((2, 2)),
+        y_test=[0, 1],
+    )
+    train = load(tmp_path / "a.npz", part="train")
+    assert (train.shape, train.classes, train.group.tolist()) == ((2,), 3, [0, 0, 1, 0])
+    assert load(tmp_path / "a.npz", part="test", classes=3).classes == 3
+    with pytest.raises(DataError, match="x_tset"):
+        load(tmp_path / "a.npz", part="tset")
+    (tmp_path / "b.npz").write_bytes(b"nonsense")
+    np.savez(tmp_path / "c.npz", x=np.array([{}, {}], dtype=object), y=[0, 1])
+    for name in ("b.npz", "c.npz"):
+        with pytest.raises(DataError, match="not a readable"):
+            load(tmp_path / name)
+    with pytest.raises(DataError, match="no such file"):
+        load(tmp_path / "d.npz")
+    (tmp_path / "e.csv").write_text("1")
+    with pytest.raises(DataError, match="not read"):
+        load(tmp_path / "e.csv")
+
+
+def test_parquet_files(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": [1.0, 2.0], "b": [3, 4], "label": [0, 1], "user": ["x", "y"]}), path)
+    data = load(path)
+    assert data.x.tolist() == [[1, 3], [2, 4]]
+    assert data.user.tolist() == [0, 1]
+    pq.write_table(pa.table({"features": [[1.0, 2.0], [3.0, 4.0]], "label": [0, 1]}), path)
+    assert load(path).x.tolist() == [[1, 2], [3, 4]]
+    for columns, said in (
+        ({"features": [[1.0], [2.0, 3.0]], "label": [0, 1]}, "different lengths"),
+        ({"a": ["x", "y"], "label": [0, 1]}, "needs numbers"),
+        ({"a": [1, 2], "lable": [0, 1]}, "did you mean 'lable'"),
+        ({"a": [1.0, None], "label": [0, 1]}, "not a finite number"),
+    ):
+        pq.write_table(pa.table(columns), path)
+        with pytest.raises(DataError, match=said):
+            load(path)
+    path.write_bytes(b"nonsense")
+    with pytest.raises(DataError, match="not a readable"):
+        load(path)
+
+
+def test_digits_and_their_colours():
+    plain = built_in.digits()
+    assert (len(plain), plain.shape, plain.classes) == (1797, (1, 8, 8), 10)
+    assert (plain.x.min(), plain.x.max()) == (0, 1)
+    for share in (0.0, 0.05, 0.25, 0.5):
+        data = built_in.coloured(plain, share, np.random.default_rng(0))
+        for label in (0, 1):
+            of = data.y == label
+            assert data.group[of].sum() == round(share * of.sum())
+            red = data.x[of, 0].sum(axis=(1, 2)) > 0
+            assert (red == ((data.group[of] == 1) == (label == 1))).all()
+        assert (data.x.sum(axis=1) == plain.x[:, 0]).all()
+        assert (data.y == plain.y % 2).all()
+    with pytest.raises(DataError, match="minority"):
+        built_in.coloured(plain, 0.6, np.random.default_rng(0))
+    with pytest.raises(DataError, match="samples of shape"):
+        built_in.coloured(data, 0.1, np.random.default_rng(0))
+
+
+def test_purchases_look_like_their_class():
+    data = built_in.purchases(2000, np.random.default_rng(0), features=50, classes=4, flip=0.1)
+    assert set(np.unique(data.x)) == {0.0, 1.0}
+    centres = np.stack([data.x[data.y == label].mean(axis=0) for label in range(4)])
+    assert np.abs(np.abs(centres - 0.5) - 0.4).max() < 0.1
+    nearest = np.argmin(((data.x[:, None] - centres.round()) ** 2).sum(axis=2), axis=1)
+    assert (nearest == data.y).mean() > 0.95
+    with pytest.raises(DataError, match="purchases"):
+        built_in.purchases(5, np.random.default_rng(0), flip=0.7)
+
+
+def test_images():
+    grey = table(np.arange(2 * 4 * 4).reshape(2, 4, 4), [0, 1], 2, where="test")
+    data = images.as_images(grey, 2.0)
+    assert data.shape == (1, 4, 4)
+    pooled = images.average_pooled(data, 2)
+    assert pooled.x[0, 0].tolist() == [[1.25, 2.25], [5.25, 6.25]]
+    assert images.standardised(pooled, 1.25, 2.0).x[0, 0, 0].tolist() == [0.0, 0.5]
+    for wrong in (
+        lambda: images.average_pooled(data, 3),
+        lambda: images.standardised(data, 0, 0),
+        lambda: images.as_images(small()),
+    ):
+        with pytest.raises(DataError, match="images"):
+            wrong()
+
+
+@given(st.integers(1, 90), st.integers(0, 2**32 - 1), st.sampled_from([0.001, 0.1, 1.0, 100.0]))
+def test_every_sample_has_one_holder(clients, seed, alpha):
+    data, rng = small(), np.random.default_rng(seed)
+    for parts in (
+        partitions.iid(data, clients, rng),
+        partitions.dirichlet(data, clients, alpha, rng, allow_empty=True),
+        partitions.by_class(data, clients, min(5, 5 // clients + 1), rng),
+    ):
+        assert len(parts) == clients
+        assert np.sort(np.concatenate(parts)).tolist() == list(range(60))
+
+
+def test_partitions_have_their_shape():
+    data, rng = small(600), np.random.default_rng(0)
+    sizes = [len(part) for part in partitions.iid(data, 7, rng)]
+    assert max(sizes) - min(sizes) <= 1
+    assert [data.user[part].tolist() for part in partitions.by_user(data)] == [
+        [user] * (data.user == user).sum() for user in range(86)
+    ]
+    assert all(len(set(data.y[part])) == 2 for part in partitions.by_class(data, 10, 2, rng))
+
+    def largest_share(alpha):
+        parts = partitions.dirichlet(data, 5, alpha, rng, allow_empty=True)
+        return np.mean(
+            [np.bincount(data.y[part], minlength=5).max() / max(1, len(part)) for part in parts if len(part)]
+        )
+
+    assert largest_share(1000.0) < 0.3 < 0.5 < largest_share(0.05)
+
+
+def test_partitions_that_cannot_be_are_refused():
+    data, rng = small(), np.random.default_rng(0)
+    with pytest.raises(DataError, match="would hold no sample"):
+        partitions.dirichlet(data, 40, 0.01, rng)
+    with pytest.raises(DataError, match="cannot hold all"):
+        partitions.by_class(data, 2, 2, rng)
+    with pytest.raises(DataError, match="classes"):
+        partitions.by_class(data, 2, 6, rng)
+    with pytest.raises(DataError, match="clients"):
+        partitions.iid(data, 0, rng)
+    with pytest.raises(DataError, match="alpha"):
+        partitions.dirichlet(data, 2, 0.0, rng)
+    with pytest.raises(DataError, match="name no users"):
+        partitions.by_user(table(data.x, data.y, 5, where="test"))
+
+
+def test_soft_labels_have_the_entropy_asked_for_and_masking_keeps_the_order_alone():
+    for gamma in (0.2, 0.5, 0.9):
+        p, rest = soft_label(10, gamma)
+        assert p > rest
+        assert p + 9 * rest == pytest.approx(1)
+        assert -(p * np.log(p) + 9 * rest * np.log(rest)) == pytest.approx(gamma * np.log(10))
+    rng = np.random.default_rng(0)
+    logits, reference = 9 * rng.standard_normal((40, 6)), rng.standard_normal((40, 6))
+    shown = masked(logits, reference)
+    assert (np.argsort(shown, axis=1) == np.argsort(logits, axis=1)).all()
+    assert np.allclose(shown, masked(3 * logits + 1, reference))
+    assert np.allclose(shown.sum(axis=1), 1)
+
+
+def test_models_that_cannot_read_their_samples_are_refused():
+    for wrong in (
+        {"kind": Kind.CNN, "shape": (64,)},
+        {"kind": Kind.WRN16, "shape": (1, 4, 4)},
+        {"kind": Kind.MLP, "shape": (4,), "hidden": ()},
+        {"kind": Kind.MLP, "shape": ()},
+        {"kind": Kind.LOGISTIC, "shape": (4,), "classes": 1},
+        {"kind": Kind.CNN, "shape": (1, 28, 28), "width": 0},
+    ):
+        with pytest.raises(ModelError, match="model"):
+            ModelSpec(**{"classes": 10, **wrong})
