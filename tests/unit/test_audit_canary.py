@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstwo
 
-from coalmine.auditor.audit import Settings, View, _uniformity, audit_canary
+from coalmine.auditor.audit import Settings, View, uniformity, audit_canary
 from coalmine.auditor.calibration import calibrate
 from coalmine.auditor.eps_bound import Split
 from coalmine.auditor.exact import exact_epsilon, tpr_fpr
@@ -126,4 +126,4 @@ def test_votes_on_probes_are_sorted_by_the_canary(found):
 def test_the_p_value_of_uniformity_is_that_of_kolmogorov_and_smirnov(n, d):
     levels = np.clip((np.arange(n) + 0.5) / n - d / np.sqrt(n), 0, 1)
     reached = max(np.max(np.arange(1, n + 1) / n - levels), np.max(levels - np.arange(n) / n))
-    assert _uniformity(levels) == pytest.approx(kstwo.sf(reached, n), rel=0.15, abs=0.003)
+    assert uniformity(levels) == pytest.approx(kstwo.sf(reached, n), rel=0.15, abs=0.003)

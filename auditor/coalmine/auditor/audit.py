@@ -147,8 +147,8 @@ def audit_canary(
         mu_eff=by.mu_eff,
         tpr=float(counts.tp[0]) / counts.trials,
         fpr=float(counts.fp[0]) / counts.trials,
-        monte_carlo=_sampled("projected", bound, settings.alpha, counts.trials),
-        variance_reduced=_sampled("projected", reduced, settings.alpha, settings.reduced_trials),
+        monte_carlo=sampled("projected", bound, settings.alpha, counts.trials),
+        variance_reduced=sampled("projected", reduced, settings.alpha, settings.reduced_trials),
         exact=exact_evidence(view, by, mechanism),
         exact_elsewhere=_elsewhere(coordinates, views, mechanism),
         waterfall=waterfall(mechanism, vote_norm, view.canary, view.test, background, bound.eps_lower),
@@ -207,7 +207,7 @@ def exact_evidence(view: View, by: Score, mechanism: Mechanism) -> Evidence:
     return Evidence("exact", Assurance.EXACT, value.lower, None, value.error, {"mu_eff": by.mu_eff})
 
 
-def _sampled(form: str, bound: EpsBound, alpha: float, trials: int) -> Evidence:
+def sampled(form: str, bound: EpsBound, alpha: float, trials: int) -> Evidence:
     return Evidence(
         f"{form}/{bound.method}/{bound.split.value}",
         Assurance.FORMAL,
@@ -286,13 +286,13 @@ def _replay(
     )
     return Replay(
         trials=trials,
-        p_absent=_uniformity(1 - modelled[0].fpr),
-        p_eligible=_uniformity(1 - modelled[1].tpr),
+        p_absent=uniformity(1 - modelled[0].fpr),
+        p_eligible=uniformity(1 - modelled[1].tpr),
         eps_lower=bound.eps_lower,
     )
 
 
-def _uniformity(levels: Array) -> float:
+def uniformity(levels: Array) -> float:
     """Kolmogorov-Smirnov p-value of sorted (n,) values against the uniform law (Stephens' small-sample correction)."""
     n = len(levels)
     above = float(np.max(np.arange(1, n + 1) / n - levels))

@@ -93,7 +93,7 @@ def calibrate(
     for _ in range(3):
         grid = np.linspace(low, high, points)
         rates = tpr_fpr(projections, score.signal, tau, q, grid)
-        expected = _expected_bound(rates, trials, delta, split.gamma(alpha))
+        expected = expected_bound(rates, trials, delta, split.gamma(alpha))
         best = int(np.argmax(expected))
         step, points = (high - low) / (points - 1), _FINE
         low, high = grid[best] - step, grid[best] + step
@@ -107,7 +107,7 @@ def calibrate(
     )
 
 
-def _expected_bound(rates: Rates, trials: int, delta: float, gamma: float) -> Array:
+def expected_bound(rates: Rates, trials: int, delta: float, gamma: float) -> Array:
     """The Clopper-Pearson bound at the expected counts, which need not be whole: the Beta quantiles interpolate."""
 
     def low(rate: Array) -> Array:

@@ -60,7 +60,7 @@ def epsilon_bounds(
     laws = [series(background, tilt, low, high) for tilt in tilts]
     parents = math.ceil((high - low) / (_CELL * _PARTS))
     width = (high - low) / parents
-    cells = _measure(laws, low + width * np.arange(parents, dtype=np.float64), width, shift)
+    cells = measure(laws, low + width * np.arange(parents, dtype=np.float64), width, shift)
     lower, upper, price = _certify(cells, shift, background.q, delta)
     for _ in range(_LEVELS):
         gap = upper - lower
@@ -75,7 +75,7 @@ def epsilon_bounds(
         finer = cells.select(~chosen)
         for each in np.unique(cells.width[chosen]):
             of_width = cells.select(chosen & (cells.width == each))
-            finer = finer.join(_measure(laws, of_width.left, float(each), shift))
+            finer = finer.join(measure(laws, of_width.left, float(each), shift))
         cells = finer
         low_bound, high_bound, price = _certify(cells, shift, background.q, delta)
         lower, upper = max(lower, low_bound), min(upper, high_bound)
@@ -84,7 +84,7 @@ def epsilon_bounds(
     return lower, upper
 
 
-def _measure(laws: list[Series], left: Array, width: float, shift: float) -> Cells:
+def measure(laws: list[Series], left: Array, width: float, shift: float) -> Cells:
     """Cut cells in parts and bound their masses by every law; the tightest bounds count."""
     part = width / _PARTS
     lefts = (left[:, None] + part * np.arange(_PARTS)).ravel()
@@ -113,7 +113,7 @@ def _certify(cells: Cells, shift: float, q: float, delta: float) -> tuple[float,
             _present(cells.a_low * apart, cells.b_high * together, q),
         )
     ]
-    lower = _best_event(*directions[0][0], delta, -1)
+    lower = best_event(*directions[0][0], delta, -1)
     if q == 1 or lower < -math.log1p(-q):  # absence is never likelier by more than 1 / (1 - q)
         directions.append(
             (
@@ -122,10 +122,10 @@ def _certify(cells: Cells, shift: float, q: float, delta: float) -> tuple[float,
                 _absent(cells.a_high * together, cells.b_low * apart, q),
             )
         )
-        lower = max(lower, _best_event(*directions[1][0], delta, -1))
+        lower = max(lower, best_event(*directions[1][0], delta, -1))
     upper, price = lower, np.zeros(len(cells.left))
     for _, whole, split in directions:
-        bound = _best_event(*split, delta - 4 * NEGLECTED, 1)  # all mass beyond the window is granted to the attacker
+        bound = best_event(*split, delta - 4 * NEGLECTED, 1)  # all mass beyond the window is granted to the attacker
         if bound > lower:
             upper = max(upper, bound)
             price += _divergence(*split, lower).sum(axis=0) - _divergence(*whole, lower)
@@ -155,7 +155,7 @@ def _divergence(numerator: Array, denominator: Array, eps: float) -> Array:
     return np.maximum(0.0, numerator - math.exp(eps) * denominator)
 
 
-def _best_event(numerator: Array, denominator: Array, delta: float, side: int) -> float:
+def best_event(numerator: Array, denominator: Array, delta: float, side: int) -> float:
     """``max over events A of log((numerator(A) - delta) / denominator(A))``, at least 0.
 
     The best event collects outcomes in the order of their likelihood ratio (Neyman and Pearson 1933). ``side`` -1

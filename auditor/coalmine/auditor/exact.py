@@ -81,7 +81,7 @@ def exact_epsilon(
     lower, upper = 0.0, ideal + slack if ideal > 0 else 0.0
     if len(background.shifts) == 0 or q == 1:  # when everybody takes part the others are a constant
         return ExactEpsilon(max(0.0, ideal - slack), upper)
-    for tilts in (_likely_tilts(background, shift, delta), _ladder(background, shift)):
+    for tilts in (_likely_tilts(background, shift, delta), ladder(background, shift)):
         if upper - lower <= tolerance:
             break
         low, high = epsilon_bounds(background, shift, delta, tilts, tolerance)
@@ -139,7 +139,7 @@ def _likely_tilts(background: Background, shift: float, delta: float) -> list[fl
     return [0.0] if border < 4.4 else [0.0, border / std]
 
 
-def _ladder(background: Background, shift: float) -> list[float]:
+def ladder(background: Background, shift: float) -> list[float]:
     """Tilts whose laws overlap, one below the plain law and on to the far end of where the canary can take T.
 
     The ladder ends early where its series would be wider than WIDEST together.
