@@ -11,12 +11,15 @@ import pytest
 
 from coalmine.clients.client import Client
 from coalmine.clients.encoder.fake import HashEncoder
+from coalmine.clients.population.availability import Diurnal
+from coalmine.clients.population.conditions import Conditions, Deadline
 from coalmine.clients.shard import Hosted
 from coalmine.deploy.cluster import cluster
 from coalmine.protocol.bank import Bank, commit
 from coalmine.protocol.errors import CommitmentMismatch
 from coalmine.protocol.privacy import Mechanism
-from coalmine.protocol.randomness import Protected, Simulated
+from coalmine.protocol.randomness import Protected, Simulated, participates
+from coalmine.server.aggregate import draw_noise
 
 pytestmark = pytest.mark.integration
 
@@ -44,8 +47,10 @@ def start(ray_cluster):
 
     started = []
 
-    def start(workers, randomness=SIMULATED, hosted=None):
-        population = SimulatedPopulation(hosted or _clients(60, 4), ENCODER, MECHANISM, randomness, POSITIONS, workers)
+    def start(workers, randomness=SIMULATED, hosted=None, **more):
+        population = SimulatedPopulation(
+            hosted or _clients(60, 4), ENCODER, MECHANISM, randomness, POSITIONS, workers, **more
+        )
         started.append(population)
         return population
 
@@ -106,6 +111,25 @@ def test_protected_noise_is_not_reproducible_but_the_draw_is(start):
     # Same cohort: only the noise differs, so the difference has standard deviation sqrt(2) sigma C.
     spread = np.std(first.histogram - second.histogram) / (np.sqrt(2) * MECHANISM.noise_std)
     assert 0.75 < spread < 1.25  # 300 coordinates: six standard errors on either side
+
+
+def test_clients_that_come_and_go_give_the_same_releases_on_any_number_of_shards(start):
+    coming = Conditions(Diurnal(0.1, 0.9), dropout=0.2, deadline=Deadline(2.0))
+    one, four = start(1, conditions=coming), start(4, conditions=coming)
+    for hour in (0, 12):
+        for population in (one, four):
+            population.set_time(hour)
+        np.testing.assert_array_equal(_histograms(one, range(3)), _histograms(four, range(3)))
+        everywhere = np.arange(len(BANK))
+        seen = one.votes_on(BANK, commit(BANK), everywhere)
+        np.testing.assert_array_equal(seen, four.votes_on(BANK, commit(BANK), everywhere))
+        users = [f"user {u}" for u in range(60)]
+        answering = coming.answering(SIMULATED.participation_key, hour, users)
+        np.testing.assert_array_equal(seen.any(axis=1), answering)
+        noise = draw_noise(SIMULATED, MECHANISM.noise_std, one.bits, len(BANK), 7) / 2.0**one.bits
+        drawn = np.array([participates(SIMULATED.participation_key, 7, user, MECHANISM.q) for user in users])
+        np.testing.assert_allclose(_histograms(one, [7])[0] - noise, drawn @ seen, atol=1e-12)
+        one, four = start(1, conditions=coming), start(4, conditions=coming)  # a round is released once
 
 
 def test_nothing_is_spilled_to_disk(start):

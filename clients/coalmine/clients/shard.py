@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coalmine.clients.client import Client
+from coalmine.clients.population.conditions import Conditions
 from coalmine.protocol.ballot import Ballot
 from coalmine.protocol.bank import verify
 from coalmine.protocol.errors import ModelError
@@ -52,14 +53,25 @@ class Shard:
         number: this shard's number in the round, which lets the aggregator recognise a repeated part.
         key: decides participation; known to the clients' side only.
         bits: fractional bits of the public grid.
+        conditions: how the hosted clients come and go; ``None``: all of them always answer.
     """
 
-    def __init__(self, number: int, hosted: Hosted, mechanism: Mechanism, key: bytes, bits: int) -> None:
+    def __init__(
+        self,
+        number: int,
+        hosted: Hosted,
+        mechanism: Mechanism,
+        key: bytes,
+        bits: int,
+        conditions: Conditions | None = None,
+    ) -> None:
         self._number = number
         self._hosted = hosted
         self._mechanism = mechanism
         self._key = key
         self._bits = bits
+        self._conditions = conditions or Conditions()
+        self._answering: tuple[int, NDArray[np.bool_]] | None = None
         self._retained: dict[bytes, Routes] = {}
         self._votes: tuple[bytes, Votes] | None = None
 
@@ -67,11 +79,15 @@ class Shard:
         """For tests that kill this worker."""
         return os.getpid()
 
-    def take_part(self, ballot: Ballot, rounds: Sequence[int], guest: Client | None, hand_in: HandIn) -> None:
+    def take_part(
+        self, ballot: Ballot, rounds: Sequence[int], guest: Client | None, hand_in: HandIn, time: int | None = None
+    ) -> None:
         """Draw every client's participation in each round and hand in one sum a round.
 
         Args:
-            guest: a further client hosted for these rounds only (a canary that is eligible).
+            guest: a further client hosted for these rounds only (a canary that is eligible). It is always available
+                and never drops out: the strongest case that the claim covers.
+            time: where the rounds stand in the schedule of availability; ``None``: each at its own number.
 
         Raises:
             CommitmentMismatch: the bank is not the committed one; nothing is handed in.
@@ -80,21 +96,28 @@ class Shard:
         sums = np.zeros((len(rounds), len(ballot.bank)), np.int64)
         visit = guest.vote(ballot, self._mechanism, self._bits) if guest is not None else None
         for row, number in enumerate(rounds):
-            add_votes(votes, self._draw(number), sums[row])
+            add_votes(votes, self._draw(number, number if time is None else time), sums[row])
             if guest is not None and visit is not None and guest.takes_part(self._key, number, self._mechanism.q):
                 sums[row] += visit
         hand_in(rounds, self._number, sums)
 
-    def votes_on(self, ballot: Ballot, coordinates: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Every client's vote on some coordinates: (n, len(coordinates)). What only a simulation's owner may know: the
-        exact audit needs it, no party of the protocol ever gets it."""
-        return self._cast(ballot).on(coordinates, len(ballot.bank))
+    def votes_on(self, ballot: Ballot, coordinates: NDArray[np.int64], time: int = 0) -> NDArray[np.float64]:
+        """Every client's vote on some coordinates, zero for those who would not answer at this time: (n,
+        len(coordinates)). What only a simulation's owner may know: the exact audit needs it, no party of the protocol
+        ever gets it."""
+        votes = self._cast(ballot).on(coordinates, len(ballot.bank))
+        votes[~self._would_answer(time)] = 0
+        return votes
 
-    def _draw(self, round: int) -> NDArray[np.bool_]:
-        q = self._mechanism.q
-        return np.fromiter(
-            (participates(self._key, round, id, q) for id in self._hosted.ids), bool, len(self._hosted.ids)
-        )
+    def _draw(self, round: int, time: int) -> NDArray[np.bool_]:
+        q, ids = self._mechanism.q, self._hosted.ids
+        drawn = np.fromiter((participates(self._key, round, id, q) for id in ids), bool, len(ids))
+        return np.asarray(drawn & self._would_answer(time), bool)
+
+    def _would_answer(self, time: int) -> NDArray[np.bool_]:
+        if self._answering is None or self._answering[0] != time:
+            self._answering = time, self._conditions.answering(self._key, time, self._hosted.ids)
+        return self._answering[1]
 
     def _cast(self, ballot: Ballot) -> Votes:
         verify(ballot.bank, ballot.commitment)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from coalmine.protocol.randomness import Randomness, Simulated
 
 if TYPE_CHECKING:
     from coalmine.clients.data.load import DataSource
+    from coalmine.clients.population.conditions import Conditions
 
 
 def data_source(study: Study) -> DataSource:
@@ -78,3 +81,19 @@ def randomness(study: Study) -> Randomness:
     if study.randomness.key_file is None:
         raise StudyError("protected randomness needs a key_file", where="randomness.key_file")
     return protected(study.randomness.key_file)
+
+
+def conditions(study: Study, users: Sequence[str]) -> Conditions:
+    """How the study's voting users come and go.
+
+    Raises:
+        DataError: a malformed trace (its line and field), or one that names none of the users.
+    """
+    found = study.population.conditions()
+    if study.population.availability != "trace" or study.population.trace is None:
+        return found
+    from coalmine.clients.population.trace import read_trace
+
+    trace = read_trace(study.population.trace)
+    trace.check(users)
+    return replace(found, availability=trace)

@@ -18,6 +18,7 @@ from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
 from threadpoolctl import threadpool_limits
 
 from coalmine.clients.client import Client
+from coalmine.clients.population.conditions import Conditions
 from coalmine.clients.shard import Hosted, Shard
 from coalmine.protocol.ballot import Ballot
 from coalmine.protocol.bank import Bank, Commitment
@@ -40,14 +41,17 @@ _WORKER_LOST = ContributionError(
 class _ShardActor(Shard):
     """A shard that hands in through an actor handle, on one thread."""
 
-    def __init__(self, number: int, hosted: list[Any], mechanism: Mechanism, key: bytes, bits: int) -> None:
+    def __init__(
+        self, number: int, hosted: list[Any], mechanism: Mechanism, key: bytes, bits: int, conditions: list[Any]
+    ) -> None:
         threadpool_limits(1)
-        super().__init__(number, ray.get(hosted[0]), mechanism, key, bits)
+        super().__init__(number, ray.get(hosted[0]), mechanism, key, bits, ray.get(conditions[0]))
 
-    def serve(self, ballot: Ballot, rounds: Sequence[int], guest: Client | None, aggregator: Any) -> None:
-        self.take_part(
-            ballot, rounds, guest, lambda named, number, sums: ray.get(aggregator.add.remote(named, number, sums))
-        )
+    def serve(self, ballot: Ballot, rounds: Sequence[int], guest: Client | None, time: int, aggregator: Any) -> None:
+        def hand_in(named: Sequence[int], number: int, sums: NDArray[np.int64]) -> None:
+            ray.get(aggregator.add.remote(named, number, sums))
+
+        self.take_part(ballot, rounds, guest, hand_in, time)
 
 
 class SimulatedPopulation:
@@ -56,6 +60,7 @@ class SimulatedPopulation:
     Args:
         hosted: all clients. encoder: the clients' encoder. randomness: participation key for the clients, noise for the
             aggregator. positions: (r,) ascending, where the study declared probes. workers: shard actors.
+        conditions: how clients come and go; ``None``: all of them always answer.
     """
 
     def __init__(
@@ -66,11 +71,12 @@ class SimulatedPopulation:
         randomness: Randomness,
         positions: NDArray[np.int64],
         workers: int,
+        conditions: Conditions | None = None,
     ) -> None:
         eligible = len(hosted.ids) + 1  # a canary may be eligible besides
         self.bits = grid_bits(eligible, mechanism)
         self._parts = [ray.put(part) for part in split_clients(hosted, workers)]
-        self._arguments = (mechanism, randomness.participation_key, self.bits)
+        self._arguments = (mechanism, randomness.participation_key, self.bits, [ray.put(conditions)])
         self._shards: list[Any] = [self._start(number) for number in range(workers)]
         self._aggregator: Any = (
             ray.remote(Aggregator)
@@ -78,6 +84,7 @@ class SimulatedPopulation:
             .remote(mechanism, len(self._shards), self.bits, _noise_only(randomness))
         )
         self._guest: Client | None = None
+        self._time = 0
         self._encoder = encoder
         self._positions = positions
         self._embedded: dict[str, NDArray[np.float32]] = {}
@@ -88,6 +95,11 @@ class SimulatedPopulation:
         """From now on this client is eligible beside the hosted ones (a canary); ``None``: nobody is."""
         self._guest = guest
 
+    def set_time(self, time: int) -> None:
+        """From now on rounds, whatever their numbers, stand here in the schedule of availability (0 at first): all
+        repetitions of one audited round have the same users that would answer."""
+        self._time = time
+
     def releases(self, rounds: Sequence[int], bank: Bank, commitment: Commitment) -> list[Release]:
         """See ``protocol.ports.Population``."""
         ballot = self._post(bank, commitment)
@@ -95,17 +107,18 @@ class SimulatedPopulation:
         for start in range(0, len(rounds), _ROUNDS_PER_CALL):
             part = list(rounds[start : start + _ROUNDS_PER_CALL])
             guests = [self._guest, *[None] * (len(self._shards) - 1)]
-            self._every_shard("serve", [(ballot, part, guest, self._aggregator) for guest in guests])
+            self._every_shard("serve", [(ballot, part, guest, self._time, self._aggregator) for guest in guests])
             try:
                 done += _collect([self._aggregator.releases.remote(part, commitment)])[0]
-            except RayActorError:
+            except (RayActorError, OutOfMemoryError):
                 raise _WORKER_LOST from None
         return done
 
     def votes_on(self, bank: Bank, commitment: Commitment, coordinates: NDArray[np.int64]) -> NDArray[np.float64]:
-        """All clients' votes on some coordinates, (n, len(coordinates)): what only a simulation's owner knows."""
+        """All clients' votes on some coordinates, zero for those who would not answer at the time that is set: (n,
+        len(coordinates)). What only a simulation's owner knows."""
         ballot = self._post(bank, commitment)
-        return np.concatenate(self._every_shard("votes_on", [(ballot, coordinates)] * len(self._shards)))
+        return np.concatenate(self._every_shard("votes_on", [(ballot, coordinates, self._time)] * len(self._shards)))
 
     def process_ids(self) -> list[int]:
         """Of the shards, for tests that kill one."""
@@ -134,7 +147,7 @@ class SimulatedPopulation:
             for number, reference in calls.items():
                 try:
                     answers[number] = _collect([reference])[0]
-                except RayActorError:
+                except (RayActorError, OutOfMemoryError):
                     self._shards[number] = self._start(number)
             if len(answers) == len(self._shards):
                 return [answers[number] for number in range(len(self._shards))]

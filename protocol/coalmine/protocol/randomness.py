@@ -22,6 +22,10 @@ class Purpose(StrEnum):
     NONCE_POOL = "nonce pool"
     SELECTION = "selection"
     PARTICIPATION = "participation"
+    AVAILABILITY = "availability"
+    TIME_ZONE = "time zone"
+    DROPOUT = "dropout"
+    DELAY = "delay"
     NOISE = "noise"
     MONTE_CARLO = "monte carlo"
     CALIBRATION = "calibration"
@@ -75,10 +79,24 @@ def stream(seed: int, purpose: Purpose, round: int = 0, user: str = "") -> np.ra
 
 def participates(key: bytes, round: int, user: str, q: float) -> bool:
     """One user's Poisson draw for one round: a keyed hash against q. A retry repeats it; the key hides it."""
+    return happens(key, Purpose.PARTICIPATION, round, user, q)
+
+
+def happens(key: bytes, purpose: Purpose, round: int, user: str, probability: float) -> bool:
+    """A coin of (key, purpose, round, user): independent of every other one, and the same whenever it is tossed."""
+    return _hash(key, purpose, round, user) < probability * 2.0**64
+
+
+def uniform(key: bytes, purpose: Purpose, round: int, user: str) -> float:
+    """A number in [0, 1) of (key, purpose, round, user)."""
+    return (_hash(key, purpose, round, user) >> 11) * 2.0**-53
+
+
+def _hash(key: bytes, purpose: Purpose, round: int, user: str) -> int:
     mac = hashlib.blake2b(
-        struct.pack("<q", round) + user.encode(), key=key[:64], digest_size=8, person=b"participation"
+        struct.pack("<q", round) + user.encode(), key=key[:64], digest_size=8, person=purpose.encode()
     )
-    return int.from_bytes(mac.digest(), "little") < q * 2.0**64
+    return int.from_bytes(mac.digest(), "little")
 
 
 def _digest(*parts: bytes) -> bytes:

@@ -132,7 +132,7 @@ def _groups(parents: Sequence[str], size: int, examples: int, rng: np.random.Gen
     groups = []
     for turn in range(size):
         leader = turn % len(parents)
-        drawn = rng.choice(len(parents) - 1, others, replace=False) if others > 0 else []
+        drawn: list[int] = rng.choice(len(parents) - 1, others, replace=False).tolist() if others > 0 else []
         groups.append((parents[leader], *(parents[other + (other >= leader)] for other in drawn)))
     return groups
 
@@ -144,6 +144,7 @@ def _together(tallies: Sequence[Tally]) -> Tally:
         repeated=sum(tally.repeated for tally in tallies),
         refused=sum(tally.refused for tally in tallies),
         unfaithful=sum(tally.unfaithful for tally in tallies),
+        moved=sum(tally.moved for tally in tallies),
     )
 
 
