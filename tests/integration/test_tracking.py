@@ -159,11 +159,13 @@ def test_a_dead_server_costs_nothing_and_the_spool_is_replayed_once(
     client = reader(study)
     experiment = client.get_experiment_by_name("privacy team/ubuntu-irc").experiment_id
     before = len(client.search_runs([experiment]))
-    half = client.create_run(experiment, tags={"coalmine.record": tracked.spooled.name}).info.run_id
+    record = {"coalmine.record": tracked.spooled.name, "coalmine.place": "0"}
+    half = client.create_run(experiment, spooled_at, tags=record, run_name=audit.study).info.run_id
 
     (replayed,) = replay_spool(study, Tracking("privacy team"))
 
-    assert client.get_run(half).info.lifecycle_stage == "deleted"
+    assert replayed.run_id == half
+    assert client.get_run(half).info.status == "FINISHED"
     assert len(client.search_runs([experiment])) == before + 10
     run = client.get_run(replayed.run_id)
     assert run.info.start_time == spooled_at

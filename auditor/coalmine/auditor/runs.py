@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from coalmine.auditor.report.summary import Row, best, rows
 from coalmine.auditor.report.wording import verdict
 from coalmine.auditor.result import RoundAudit
+from coalmine.auditor.sweep import Sweep
 from coalmine.protocol.finding import Evidence, Verdict
 
 _LONGEST_PARAM = 6000
@@ -26,6 +27,7 @@ class Run:
 
     Attributes:
         step: the round, from 1; of every metric.
+        parent: index of the parent among the runs that are logged together; ``None``: the first of them.
         metrics: finite numbers. What is infinite or undefined stands in ``tags`` as ``not_finite/<metric>``.
     """
 
@@ -34,6 +36,7 @@ class Run:
     params: dict[str, str]
     metrics: dict[str, float]
     tags: dict[str, str]
+    parent: int | None = None
 
 
 def runs(audit: RoundAudit, round: int = 1) -> tuple[Run, ...]:
@@ -43,6 +46,21 @@ def runs(audit: RoundAudit, round: int = 1) -> tuple[Run, ...]:
         _run(f"round {round}", "round", round, _params(audit), _round_metrics(audit), _study_tags(audit)),
         *(_attack(audit, row, round) for row in rows(audit)),
     )
+
+
+def sweep_runs(sweep: Sweep) -> tuple[Run, ...]:
+    """The sweep's run, a child for every point, and below each point its attacks."""
+    first = sweep.points[0].audit
+    tags = {"keys": ", ".join(sweep.keys), "dataset_digest": first.dataset_digest}
+    found = [_run(sweep.name, "sweep", 1, {"points": len(sweep.points)}, {}, tags)]
+    for point in sweep.points:
+        audit = point.audit
+        named = ", ".join(f"{key}={value}" for key, value in point.values.items())
+        place = len(found)
+        params = {**_params(audit), **{f"sweep.{key}": value for key, value in point.values.items()}}
+        found.append(_run(named, "point", 1, params, _round_metrics(audit), _study_tags(audit)))
+        found += [replace(_attack(audit, row, 1), parent=place) for row in rows(audit)]
+    return tuple(found)
 
 
 def _run(

@@ -32,6 +32,8 @@ ARTIFACTS = ("report.html", "figures/*.svg", "figures/*.png", "releases/*.parque
 """What is copied from a study's folder, and nothing else: a folder may hold caches and keys too."""
 SPOOL = "mlflow-spool"
 _ID = "coalmine.record"
+_PLACE = "coalmine.place"
+_MOST_RUNS = 50_000
 _SQLITE = "sqlite:///"
 _TABLE = "tables/canaries.json"
 
@@ -51,6 +53,14 @@ class Tracking:
     def __post_init__(self) -> None:
         if not self.team.strip() or "/" in self.team:
             raise StudyError(f"{self.team!r} is not allowed", where="tracking.team", remedy="needs a name without '/'")
+
+
+@dataclass(frozen=True)
+class Begun:
+    """Names the runs of one study, so that logging them again finds them; ``milliseconds`` since 1970 dates them."""
+
+    record: str
+    milliseconds: int
 
 
 @dataclass(frozen=True)
@@ -90,31 +100,51 @@ class _Record:
     files: tuple[str, ...]
 
 
-def track(audit: RoundAudit, folder: Path, settings: Tracking, *, round: int = 1) -> Tracked:
+def track(
+    audit: RoundAudit, folder: Path, settings: Tracking, *, round: int = 1, begun: Begun | None = None
+) -> Tracked:
     """Log an audited round: the study as parent run, the round and every attack as its children.
 
     Args:
         folder: the study's folder; what ``ARTIFACTS`` names there is logged. Holds the SQLite store and the spool.
         round: step of every metric, from 1.
+        begun: for a study that may have been tracked before it was stopped: its runs are used again.
 
     Raises:
         StudyError: the experiment was deleted.
         StorageError: the store or the spool in ``folder`` cannot be written.
     """
+    return track_runs(audit.study, runs(audit, round), records(audit), folder, settings, begun)
+
+
+def track_runs(
+    name: str,
+    told: tuple[Run, ...],
+    table: list[dict[str, Any]],
+    folder: Path,
+    settings: Tracking,
+    begun: Begun | None = None,
+) -> Tracked:
+    """Log runs into the experiment ``<team>/<name>``; the first is the parent of all that name no other.
+
+    Raises:
+        StudyError, StorageError: as :func:`track`.
+    """
     files = sorted(path for pattern in ARTIFACTS for path in folder.glob(pattern))
+    begun = begun or Begun(uuid.uuid4().hex, int(time.time() * 1000))
     record = _Record(
-        uuid.uuid4().hex,
-        f"{settings.team}/{audit.study}",
-        int(time.time() * 1000),
-        runs(audit, round),
-        records(audit),
+        begun.record,
+        f"{settings.team}/{name}",
+        begun.milliseconds,
+        told,
+        table,
         tuple(path.relative_to(folder).as_posix() for path in files),
     )
     return _deliver(record, folder, folder, settings)
 
 
 def replay_spool(folder: Path, settings: Tracking) -> tuple[Tracked, ...]:
-    """Send what waits in a study's folder, oldest first; what was sent half before is removed there and sent anew.
+    """Send what waits in a study's folder, oldest first; what was sent half before is completed.
 
     Raises:
         StudyError, StorageError: as :func:`track`; also a damaged record.
@@ -146,16 +176,20 @@ def _log(client: MlflowClient, record: _Record, files: Path, artifacts: Path | N
     from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS, MLFLOW_PARENT_RUN_ID, MLFLOW_SOURCE_NAME
 
     experiment = _experiment(client, record.experiment, artifacts)
-    for old in client.search_runs([experiment], f"tags.`{_ID}` = '{record.id}'"):
-        client.delete_run(old.info.run_id)
+    earlier = client.search_runs([experiment], f"tags.`{_ID}` = '{record.id}'", max_results=_MOST_RUNS)
+    before = {run.data.tags[_PLACE]: run.info.run_id for run in earlier if _PLACE in run.data.tags}
     ids: list[str] = []
     try:
-        for run in record.runs:
-            tags = run.tags | {_ID: record.id, MLFLOW_SOURCE_NAME: "coalmine"}
+        for place, run in enumerate(record.runs):
+            own = {_ID: record.id, _PLACE: str(place)}  # given at once: a run that is stopped right here is found again
+            tags = run.tags | own | {MLFLOW_SOURCE_NAME: "coalmine"}
             if ids:
-                tags[MLFLOW_PARENT_RUN_ID] = ids[0]
-            made = client.create_run(experiment, record.milliseconds, run_name=run.name)
-            ids.append(made.info.run_id)
+                tags[MLFLOW_PARENT_RUN_ID] = ids[run.parent or 0]
+            if str(place) in before:
+                ids.append(before[str(place)])
+            else:
+                made = client.create_run(experiment, record.milliseconds, tags=own, run_name=run.name)
+                ids.append(made.info.run_id)
             client.log_batch(
                 ids[-1],
                 metrics=[Metric(key, value, record.milliseconds, run.step) for key, value in run.metrics.items()],

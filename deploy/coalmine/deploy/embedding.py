@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import ray
 from numpy.typing import NDArray
-from ray.exceptions import RayTaskError
+from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError, WorkerCrashedError
 from threadpoolctl import threadpool_limits
 
 from coalmine.clients.encoder.sentence import SentenceEncoder
-from coalmine.protocol.errors import CoalmineError
+from coalmine.protocol.errors import CoalmineError, ContributionError
 
 _RESTARTS = 3
 
@@ -63,6 +63,11 @@ class EmbeddingWorkers:
                 if isinstance(error.cause, CoalmineError):
                     raise error.cause from None
                 raise
+            except (RayActorError, OutOfMemoryError, WorkerCrashedError):
+                raise ContributionError(
+                    "a worker process died and could not be replaced",
+                    remedy="look for lack of memory, then run it again; what was finished is kept",
+                ) from None
 
     def start(self, count: int | None = None) -> None:
         """Start workers up to ``count``, by default all; they load their models in the background."""

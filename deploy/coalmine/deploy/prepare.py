@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coalmine.auditor.design import probe_positions
 from coalmine.auditor.public import PublicUsers, public_users
 from coalmine.clients.data.load import load
 from coalmine.clients.data.splits import Splits, SplitSizes, split_users
@@ -20,7 +19,6 @@ from coalmine.protocol.errors import BankError, ModelError
 from coalmine.protocol.pool import Tally, TextPool
 from coalmine.protocol.ports import Advance, Encoder, Generator
 from coalmine.protocol.privacy import Mechanism
-from coalmine.protocol.randomness import Purpose, stream
 from coalmine.server.bank_file import read_bank
 from coalmine.server.generate.collect import collect_samples
 
@@ -111,15 +109,23 @@ class Prepared:
     canaries: tuple[NDArray[np.float32], ...]
 
 
-def prepare(study: Study, users: dict[str, Hosted], bank: Bank, encoder: Encoder, bits: int, threads: int) -> Prepared:
+def prepare(
+    study: Study,
+    users: dict[str, Hosted],
+    bank: Bank,
+    encoder: Encoder,
+    positions: NDArray[np.int64],
+    bits: int,
+    threads: int,
+) -> Prepared:
     """Embed the bank and route the public users over what no attack touches.
 
     Args:
-        users: as ``embed_users`` gives them. bits: of the clients' grid. threads: speed only.
+        users: as ``embed_users`` gives them. positions: (r,) declared for probes. bits: of the clients' grid.
+        threads: speed only.
     """
     mechanism: Mechanism = study.privacy.mechanism()
     candidates = encoder.encode(bank.texts, what="bank")
-    positions = probe_positions(len(bank), study.audit.probes, stream(study.seed, Purpose.PROBE_POSITIONS))
 
     def public(hosted: Hosted) -> PublicUsers:
         return public_users(hosted.records, hosted.offsets, candidates, positions, mechanism, bits, threads)

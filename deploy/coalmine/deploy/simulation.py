@@ -23,6 +23,7 @@ from coalmine.clients.shard import Hosted, Shard
 from coalmine.protocol.ballot import Ballot
 from coalmine.protocol.bank import Bank, Commitment
 from coalmine.protocol.errors import CoalmineError, ContributionError
+from coalmine.protocol.noise import SharedNoise
 from coalmine.protocol.ports import Encoder
 from coalmine.protocol.privacy import Mechanism
 from coalmine.protocol.randomness import Protected, Randomness, Simulated
@@ -42,14 +43,21 @@ class _ShardActor(Shard):
     """A shard that hands in through an actor handle, on one thread."""
 
     def __init__(
-        self, number: int, hosted: list[Any], mechanism: Mechanism, key: bytes, bits: int, conditions: list[Any]
+        self,
+        number: int,
+        hosted: list[Any],
+        mechanism: Mechanism,
+        key: bytes,
+        bits: int,
+        conditions: list[Any],
+        shares: tuple[SharedNoise, Randomness] | None,
     ) -> None:
         threadpool_limits(1)
-        super().__init__(number, ray.get(hosted[0]), mechanism, key, bits, ray.get(conditions[0]))
+        super().__init__(number, ray.get(hosted[0]), mechanism, key, bits, ray.get(conditions[0]), shares)
 
     def serve(self, ballot: Ballot, rounds: Sequence[int], guest: Client | None, time: int, aggregator: Any) -> None:
-        def hand_in(named: Sequence[int], number: int, sums: NDArray[np.int64]) -> None:
-            ray.get(aggregator.add.remote(named, number, sums))
+        def hand_in(*part: Any) -> None:
+            ray.get(aggregator.add.remote(*part))
 
         self.take_part(ballot, rounds, guest, hand_in, time)
 
@@ -61,6 +69,7 @@ class SimulatedPopulation:
         hosted: all clients. encoder: the clients' encoder. randomness: participation key for the clients, noise for the
             aggregator. positions: (r,) ascending, where the study declared probes. workers: shard actors.
         conditions: how clients come and go; ``None``: all of them always answer.
+        sharing: how participants share the noise; ``None``: the aggregator adds all of it.
     """
 
     def __init__(
@@ -72,16 +81,18 @@ class SimulatedPopulation:
         positions: NDArray[np.int64],
         workers: int,
         conditions: Conditions | None = None,
+        sharing: SharedNoise | None = None,
     ) -> None:
         eligible = len(hosted.ids) + 1  # a canary may be eligible besides
-        self.bits = grid_bits(eligible, mechanism)
+        self.bits = grid_bits(eligible, mechanism if sharing is None else sharing.carried(mechanism))
+        shares = None if sharing is None else (sharing, _noise_only(randomness))
         self._parts = [ray.put(part) for part in split_clients(hosted, workers)]
-        self._arguments = (mechanism, randomness.participation_key, self.bits, [ray.put(conditions)])
+        self._arguments = (mechanism, randomness.participation_key, self.bits, [ray.put(conditions)], shares)
         self._shards: list[Any] = [self._start(number) for number in range(workers)]
         self._aggregator: Any = (
             ray.remote(Aggregator)
             .options(num_cpus=0, max_restarts=0)
-            .remote(mechanism, len(self._shards), self.bits, _noise_only(randomness))
+            .remote(mechanism, len(self._shards), self.bits, _noise_only(randomness), sharing)
         )
         self._guest: Client | None = None
         self._time = 0
@@ -177,7 +188,7 @@ def split_clients(hosted: Hosted, shards: int) -> list[Hosted]:
 
 
 def _noise_only(randomness: Randomness) -> Randomness:
-    """The aggregator draws noise; the participation key is the clients'."""
+    """Whoever draws noise needs no participation key."""
     return randomness if isinstance(randomness, Simulated) else Protected(b"")
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
+import shutil
 import sys
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,19 @@ from coalmine.deploy.study import Study
 from coalmine.protocol.errors import CoalmineError, Interrupted, StorageError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from coalmine.auditor.tracking import Tracked
+    from coalmine.deploy.manifest import Manifest
+    from coalmine.deploy.prepare import People
     from coalmine.deploy.run import Outcome
-    from coalmine.protocol.release import Release
 
 
-def conduct(study: Study, as_json: bool) -> None:
+def conduct(study: Study, as_json: bool, *, resume: bool = False, accept_changes: bool = False) -> None:
     """Run a study; people read stderr, programs read stdout.
+
+    Args:
+        resume: go on with what the study's folder holds. accept_changes: even if the study is not the same any more.
 
     Raises:
         CoalmineError: bad input, or a party that refuses to go on. Nothing half-written is left.
@@ -36,44 +42,54 @@ def conduct(study: Study, as_json: bool) -> None:
     try:
         with stages:
             with redirect_stdout(sys.stderr):  # Ray prints about lost workers; stdout is for findings
-                outcome = _audit(study, stages)
+                crowd, manifest = _begin(study, stages, resume, accept_changes)
+                outcome = _audit(study, stages, crowd)
             if as_json:
                 sys.stdout.write(dumps(outcome.audit) + "\n")
                 sys.stdout.flush()
             with redirect_stdout(sys.stderr):
                 report = _publish(outcome, stages, folder)
-                tracked = _track(study, outcome, stages, folder)
+                tracked = _track(study, outcome, stages, folder, manifest)
     except KeyboardInterrupt:
-        _remove_if_empty(folder)
+        remove_if_unused(folder)
         raise Interrupted("interrupted", remedy="what was embedded and generated so far is kept") from None
     except CoalmineError:
-        _remove_if_empty(folder)
+        remove_if_unused(folder)
         raise
     if not as_json:
         people = Console()
         people.print(to_rich(outcome.audit, people.width))
-    if tracked is not None:
-        notice = tracked.notice or f"MLflow: {tracked.store}, run {tracked.run_id}"
-        console.print(notice, style="yellow" if tracked.notice else "", highlight=False, soft_wrap=True)
+    tell_tracked(console, tracked)
     console.print(f"report: {report}", highlight=False, soft_wrap=True)
 
 
-def _audit(study: Study, stages: Stages) -> Outcome:
+def _begin(study: Study, stages: Stages, resume: bool, accept_changes: bool) -> tuple[People, Manifest]:
     """Everything that a mistake in the input can stop comes before workers are started."""
+    from coalmine.deploy.manifest import begin
     from coalmine.deploy.parts import randomness
+    from coalmine.deploy.path import claims
     from coalmine.deploy.prepare import people
-    from coalmine.deploy.workshop import open_workshop
     from coalmine.server.bank_file import read_bank
 
     with stages.stage("data"):
-        randomness(study)
         if study.bank.file is not None:
             read_bank(study.bank.file)
         crowd = people(study)
+        if study.privacy.max_eps is not None:
+            claims(study)
+        manifest = begin(study, crowd.digest, resume=resume, accept_changes=accept_changes)
+        randomness(study)
+    return crowd, manifest
+
+
+def _audit(study: Study, stages: Stages, crowd: People) -> Outcome:
+    from coalmine.deploy.journal import Journal
+    from coalmine.deploy.workshop import open_workshop
+
     with open_workshop(study, stages) as workshop:
         from coalmine.deploy.run import run
 
-        return run(study, crowd, workshop)
+        return run(study, crowd, workshop, Journal(study.folder))
 
 
 def _publish(outcome: Outcome, stages: Stages, folder: Path) -> Path:
@@ -81,23 +97,32 @@ def _publish(outcome: Outcome, stages: Stages, folder: Path) -> Path:
     from coalmine.server.bank_file import write_bank
 
     with stages.stage("report"):
-        write_bank(outcome.bank, folder / "bank.parquet")
-        write_release(outcome.release, folder / "releases" / "round-1.parquet")
+        write_bank(outcome.steps[0].bank, folder / "bank.parquet")
         return publish(outcome.audit, folder)
 
 
-def _track(study: Study, outcome: Outcome, stages: Stages, folder: Path) -> Tracked | None:
+def _track(study: Study, outcome: Outcome, stages: Stages, folder: Path, manifest: Manifest) -> Tracked | None:
     if not study.tracking.mlflow:
         return None
-    from coalmine.auditor.tracking import Tracking, track
+    from coalmine.auditor.tracking import Begun, Tracking, track
 
     with stages.stage("MLflow"):
-        return track(outcome.audit, folder, Tracking(study.tracking.team, study.tracking.uri))
+        settings = Tracking(study.tracking.team, study.tracking.uri)
+        return track(outcome.audit, folder, settings, begun=Begun(manifest.record, manifest.began))
 
 
-def _remove_if_empty(folder: Path) -> None:
-    with suppress(OSError):
-        folder.rmdir()
+def tell_tracked(console: Console, tracked: Tracked | None) -> None:
+    """Say where MLflow has the runs, or why not."""
+    if tracked is not None:
+        notice = tracked.notice or f"MLflow: {tracked.store}, run {tracked.run_id}"
+        console.print(notice, style="yellow" if tracked.notice else "", highlight=False, soft_wrap=True)
+
+
+def remove_if_unused(folder: Path) -> None:
+    """Leave no folder behind that holds nothing, or nothing but the note that a study began."""
+    left = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    if left in ([], ["journal/manifest.json"]):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def writable(folder: Path) -> Path:
@@ -116,22 +141,3 @@ def writable(folder: Path) -> Path:
             f"results cannot be written: {error.strerror or error}", where=str(folder), remedy="set output"
         ) from None
     return folder
-
-
-def write_release(release: Release, path: Path) -> None:
-    """Parquet with the noisy histogram and, in its metadata, what a reader must know about it."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from coalmine.auditor.report.write import write_bytes
-
-    metadata = {
-        "coalmine.round": str(release.round),
-        "coalmine.commitment": release.commitment.digest,
-        "coalmine.randomness": release.randomness,
-        "coalmine.mechanism": repr(release.mechanism),
-    }
-    table = pa.table({"histogram": pa.array(release.histogram)}).replace_schema_metadata(metadata)
-    file = io.BytesIO()
-    pq.write_table(table, file)
-    write_bytes(writable(path.parent) / path.name, file.getvalue())

@@ -13,7 +13,13 @@ from pydantic import ValidationError
 from coalmine.deploy.study import Study
 from coalmine.protocol.errors import StudyError, nearest
 
-_INPUTS = (("data", "path"), ("bank", "file"), ("encoder", "model"), ("randomness", "key_file"))
+_INPUTS = (
+    ("data", "path"),
+    ("bank", "file"),
+    ("encoder", "model"),
+    ("randomness", "key_file"),
+    ("population", "trace"),
+)
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -32,14 +38,27 @@ class _UniqueKeys(yaml.SafeLoader):
 def read_study(path: Path, overrides: Sequence[str] = ()) -> Study:
     """Read a study file.
 
-    Relative paths of inputs (data.path, bank.file, encoder.model, randomness.key_file) are relative to the file;
-    those of results (output, execution.cache) to the working folder.
+    Relative paths of inputs (data.path, bank.file, encoder.model, randomness.key_file, population.trace) are
+    relative to the file; those of results (output, execution.cache) to the working folder.
 
     Args:
         overrides: "section.key=value" strings, value in YAML.
 
     Raises:
-        StudyError: missing file, broken YAML (with its line), unknown key (the nearest is named), value out of range.
+        StudyError: missing file, broken YAML (with its line), unknown key (the nearest is named), value out of range,
+            or a sweep.
+    """
+    values = read_values(path)
+    if "sweep" in values:
+        raise StudyError("this file sweeps over several studies", where=str(path), remedy="use `coalmine run`")
+    return build_study(values, overrides, where=str(path))
+
+
+def read_values(path: Path) -> dict[str, Any]:
+    """The sections of a study file, not validated yet.
+
+    Raises:
+        StudyError: missing file, or broken YAML (with its line).
     """
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
@@ -56,7 +75,24 @@ def read_study(path: Path, overrides: Sequence[str] = ()) -> Study:
     values = {key: section for key, section in (content or {}).items() if section is not None}
     for key in _INPUTS:
         _anchor(values, key, path.parent)
-    return build_study(values, overrides, where=str(path))
+    return values
+
+
+def set_key(values: dict[str, Any], key: str, value: Any, where: str) -> None:
+    """Set a dotted key, e.g. privacy.sigma.
+
+    Raises:
+        StudyError: not a key, or a key below something that is no section.
+    """
+    if not re.fullmatch(r"[a-z_]+(\.[a-z_]+)*", key):
+        raise StudyError(f"{key!r} is not a key", where=where, remedy="keys have the form section.key")
+    *sections, last = key.split(".")
+    for section in sections:
+        inner = values.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise StudyError(f"{section!r} is not a section", where=where)
+        values = inner
+    values[last] = value
 
 
 def build_study(values: dict[str, Any], overrides: Sequence[str] = (), *, where: str = "study") -> Study:
@@ -80,19 +116,15 @@ def _anchor(values: dict[str, Any], key: tuple[str, str], folder: Path) -> None:
 
 
 def _apply(values: dict[str, Any], override: str) -> None:
-    path, equals, value = override.partition("=")
-    if not equals or not re.fullmatch(r"[a-z_]+(\.[a-z_]+)*", path):
-        raise StudyError("an override has the form section.key=value", where=f"--set {override}")
-    *sections, key = path.split(".")
-    for section in sections:
-        inner = values.setdefault(section, {})
-        if not isinstance(inner, dict):
-            raise StudyError(f"{section!r} is not a section", where=f"--set {override}")
-        values = inner
+    key, equals, value = override.partition("=")
+    where = f"--set {override}"
+    if not equals:
+        raise StudyError("an override has the form section.key=value", where=where)
     try:
-        values[key] = yaml.safe_load(value)
+        parsed = yaml.safe_load(value)
     except (yaml.YAMLError, ValueError, RecursionError):
-        raise StudyError("the value is not valid YAML", where=f"--set {override}") from None
+        raise StudyError("the value is not valid YAML", where=where) from None
+    set_key(values, key, parsed, where)
 
 
 def _explain(error: ValidationError, where: str) -> StudyError:

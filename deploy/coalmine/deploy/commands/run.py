@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from coalmine.deploy.commands.output import AsJson
+from coalmine.protocol.errors import StudyError
 
 
 def run(
@@ -16,9 +17,23 @@ def run(
         list[str] | None, typer.Option("--set", help="Override a key, e.g. privacy.sigma=0.7; may be repeated.")
     ] = None,
     as_json: AsJson = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where the study was stopped.")] = False,
+    accept_changes: Annotated[
+        bool, typer.Option("--accept-changes", help="Resume although the study, its data or packages changed.")
+    ] = False,
 ) -> None:
-    """Run a study: table and figures for people, findings.json and MLflow for programs."""
+    """Run a study, or every point of a sweep: table and figures for people, findings and MLflow for programs."""
+    from coalmine.deploy.sweep_file import read_points
+
+    points = read_points(study, overrides or ())
+    if points:
+        from coalmine.deploy.sweep_studio import conduct_sweep
+
+        if resume or accept_changes:
+            raise StudyError("a sweep is not resumed", where="--resume", remedy="run it again; what is cached is kept")
+        conduct_sweep(points, as_json)
+        return
     from coalmine.deploy.studio import conduct
     from coalmine.deploy.study_file import read_study
 
-    conduct(read_study(study, overrides or ()), as_json)
+    conduct(read_study(study, overrides or ()), as_json, resume=resume, accept_changes=accept_changes)

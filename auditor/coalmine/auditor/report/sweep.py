@@ -1,0 +1,176 @@
+"""A sweep for people: one figure, one table, one page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup, escape
+
+from coalmine.auditor.report import record, style
+from coalmine.auditor.report.style import CLAIM, GRID, QUIET, canvas, look, title
+from coalmine.auditor.report.summary import rows
+from coalmine.auditor.report.wording import down, percent, qualifiers
+from coalmine.auditor.report.write import write_bytes, write_text
+from coalmine.auditor.sweep import Sweep, SweepPoint, Value
+from coalmine.protocol.errors import StorageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1b1f24", "#5b6470")
+_MARKERS = "osD^vPX*"
+_MOST_PANELS = 6
+
+
+def figure(sweep: Sweep) -> Figure:
+    """Epsilon over the first key, one panel for each value of the other keys (the first six).
+
+    Solid: exact epsilon of each attack's strongest canary. Dotted: its Monte-Carlo bound. The claim is drawn thick.
+    """
+    x = sweep.keys[0]
+    panels: dict[str, list[SweepPoint]] = {}
+    for point in sweep.points:
+        panels.setdefault(_rest(point, x), []).append(point)
+    shown = dict(list(panels.items())[:_MOST_PANELS])
+    with look():
+        drawing, columns = canvas(max(6.4, 3.1 * len(shown)), 4.6, len(shown), shared=True)
+        for axes, (name, points) in zip(columns, shown.items(), strict=True):
+            _panel(axes, x, points)
+            axes.set_title(name)
+            axes.set_xlabel(x)
+        columns[0].set_ylabel("ε")
+        columns[0].set_yscale("symlog", linthresh=0.1)
+        handles, labels = columns[0].get_legend_handles_labels()
+        drawing.legend(handles, labels, loc="outside lower center", ncols=min(5, len(handles)))
+        hidden = f" · {len(panels) - len(shown)} more panels in the table" if len(panels) > len(shown) else ""
+        title(
+            drawing,
+            f"{sweep.name}: what attacks show, against what is promised",
+            f"solid: exact for the modelled mechanism, strongest canary · dotted: certified from trials{hidden}",
+            qualifiers(sweep.points[0].audit.claim),
+        )
+    return drawing
+
+
+def _panel(axes: Axes, key: str, points: list[SweepPoint]) -> None:
+    values = [point.values[key] for point in points]
+    numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    places: list[Any] = list(values) if numeric else list(range(len(values)))
+    order = sorted(range(len(points)), key=lambda index: places[index])
+    across = [places[index] for index in order]
+    claims = [points[index].audit.claim.eps_pld_upper for index in order]
+    axes.plot(across, claims, color=CLAIM, lw=2.4, label="claim (PLD, upper)")
+    found = [rows(points[index].audit) for index in order]
+    for number, row in enumerate(found[0]):
+        exact = [audit_rows[number].exact.eps_lower for audit_rows in found]
+        counted = [audit_rows[number].monte_carlo.eps_lower for audit_rows in found]
+        colour = _COLOURS[number % len(_COLOURS)]
+        axes.plot(
+            across, exact, color=colour, marker=_MARKERS[number % len(_MARKERS)], ms=4.5, lw=1.4, label=row.attack
+        )
+        axes.plot(across, counted, color=colour, lw=1.0, ls=":")
+    if not numeric:
+        axes.set_xticks(across, [_said(values[index]) for index in order], rotation=20, ha="right")
+    elif min(across) > 0 and max(across) / min(across) >= 8:
+        axes.set_xscale("log")
+        axes.set_xticks(across, [f"{value:g}" for value in across], minor=False)
+        axes.set_xticks([], minor=True)
+    axes.grid(axis="y", color=GRID)
+    axes.tick_params(colors=QUIET)
+
+
+def table(sweep: Sweep) -> list[dict[str, str]]:
+    """One row per point and attack, as text."""
+    return [
+        {
+            **{key: _said(point.values[key]) for key in sweep.keys},
+            "claim ε": f"{point.audit.claim.eps_pld_upper:.4f}",
+            "attack": row.attack,
+            "exact ε": down(row.exact.eps_lower),
+            "MC ε ≥": down(row.monte_carlo.eps_lower),
+            "VR ε ≥": down(row.variance_reduced.eps_lower),
+            "of claim": percent(row.share),
+            "verdict": row.verdict.value,
+        }
+        for point in sweep.points
+        for row in rows(point.audit)
+    ]
+
+
+def to_rich(sweep: Sweep) -> RenderableType:
+    """The table for a terminal."""
+    from rich.table import Table
+
+    found = table(sweep)
+    shown = Table(title=f"{sweep.name}: {len(sweep.points)} points", title_justify="left", header_style="bold")
+    for name in found[0]:
+        shown.add_column(name, justify="left" if name in ("attack", "verdict") else "right")
+    for row in found:
+        shown.add_row(*row.values())
+    return shown
+
+
+def to_json(sweep: Sweep) -> dict[str, Any]:
+    """Strict JSON; each point holds its findings as a study of its own would."""
+    return {
+        "format": "coalmine sweep 1",
+        "name": sweep.name,
+        "keys": list(sweep.keys),
+        "points": [{"values": point.values, "findings": record.to_json(point.audit)} for point in sweep.points],
+        "seconds": sweep.seconds,
+    }
+
+
+def publish(sweep: Sweep, folder: Path) -> Path:
+    """Write ``sweep.json``, ``figures/sweep.*`` and ``report.html``; ``sweep.json`` last.
+
+    Returns:
+        The path of ``report.html``.
+
+    Raises:
+        StorageError: no space or no permission.
+    """
+    pictures = folder / "figures"
+    try:
+        pictures.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(error.strerror or "cannot be made", where=str(pictures)) from error
+    drawing = figure(sweep)
+    picture = style.svg(drawing)
+    write_text(pictures / "sweep.svg", picture)
+    write_bytes(pictures / "sweep.png", style.png(drawing))
+    report = write_text(folder / "report.html", _page(sweep, picture))
+    write_text(folder / "sweep.json", json.dumps(to_json(sweep), allow_nan=False, ensure_ascii=False, indent=1) + "\n")
+    return report
+
+
+def _page(sweep: Sweep, picture: str) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    package = PackageLoader("coalmine.auditor", "report")
+    environment = Environment(loader=package, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    css = package.get_source(environment, "report.css")[0]
+    label = f"Epsilon of every attack over {', '.join(sweep.keys)}"
+    return environment.get_template("sweep.html.j2").render(
+        sweep=sweep,
+        rows=table(sweep),
+        qualifiers=qualifiers(sweep.points[0].audit.claim),
+        figure=Markup(style.inline(picture, "sweep", str(escape(label)))),
+        css=Markup(css),
+    )
+
+
+def _rest(point: SweepPoint, key: str) -> str:
+    return ", ".join(f"{_short(name)} = {_said(value)}" for name, value in point.values.items() if name != key)
+
+
+def _short(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
+def _said(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else Path(value).name if isinstance(value, str) else str(value)
