@@ -15,6 +15,7 @@ from coalmine.auditor.report.wording import down, percent, qualifiers
 from coalmine.auditor.report.write import write_bytes, write_text
 from coalmine.auditor.sweep import Sweep, SweepPoint, Value
 from coalmine.protocol.errors import StorageError
+from coalmine.protocol.finding import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +45,7 @@ def figure(sweep: Sweep) -> Figure:
             axes.set_xlabel(x)
         columns[0].set_ylabel("ε")
         columns[0].set_yscale("symlog", linthresh=0.1)
+        columns[0].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         handles, labels = columns[0].get_legend_handles_labels()
         drawing.legend(handles, labels, loc="outside lower center", ncols=min(5, len(handles)))
         hidden = f" · {len(panels) - len(shown)} more panels in the table" if len(panels) > len(shown) else ""
@@ -106,11 +108,20 @@ def to_rich(sweep: Sweep) -> RenderableType:
     from rich.table import Table
 
     found = table(sweep)
-    shown = Table(title=f"{sweep.name}: {len(sweep.points)} points", title_justify="left", header_style="bold")
+    contradicted = sum(row["verdict"] == Verdict.CONTRADICTED.value for row in found)
+    shown = Table(
+        title=f"{sweep.name}: {len(sweep.points)} points",
+        caption=f"{qualifiers(sweep.points[0].audit.claim)}\nclaims contradicted: {contradicted} of {len(found)} rows",
+        title_justify="left",
+        caption_justify="left",
+        header_style="bold",
+    )
     for name in found[0]:
-        shown.add_column(name, justify="left" if name in ("attack", "verdict") else "right")
+        if name != "verdict":
+            shown.add_column(_short(name), justify="left" if name == "attack" else "right", no_wrap=True)
     for row in found:
-        shown.add_row(*row.values())
+        style = "bold red" if row["verdict"] == Verdict.CONTRADICTED.value else ""
+        shown.add_row(*(value for name, value in row.items() if name != "verdict"), style=style)
     return shown
 
 
