@@ -104,7 +104,8 @@ class NgramIndex:
             self._holders[have:] = -1
         if entries > _FILL * len(slots):
             slots = np.full(1 << int(np.ceil(np.log2(entries / _FILL))), -1, np.int32)
-            place(hashes, self._entries, slots)
+            if self._entries:
+                place(hashes, self._entries, slots)
         self._table = Table(slots, hashes, first, lengths)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count, repeat
 
@@ -59,8 +60,14 @@ class Regurgitation:
         numbers: defaultdict[str, int] = defaultdict(count(1).__next__)
         words, ends = _numbered(material.synthetic(), numbers)
         index = NgramIndex(words, self.n_min, self.n_max, width, hash_bits=self.hash_bits)
-        for text, users in _batches(material, numbers):
-            index.add(text, users)
+        with ThreadPoolExecutor(1) as pool:  # the next batch is read while the last is looked up
+            added: Future[None] | None = None
+            for text, users in _batches(material, numbers):
+                if added is not None:
+                    added.result()
+                added = pool.submit(index.add, text, users)
+            if added is not None:
+                added.result()
         found = index.found()
         holders = np.count_nonzero(found.holders >= 0, axis=1)
         spelled = list(numbers)
