@@ -20,16 +20,18 @@ from coalmine.clients.population.conditions import Conditions
 from coalmine.protocol.ballot import Ballot
 from coalmine.protocol.bank import verify
 from coalmine.protocol.errors import ModelError
+from coalmine.protocol.noise import SharedNoise, grid_noise
 from coalmine.protocol.privacy import Mechanism
-from coalmine.protocol.randomness import participates
+from coalmine.protocol.randomness import Purpose, Randomness, participates
 from coalmine.protocol.route import Routes, reroute, route_retained
 from coalmine.protocol.tally import Votes, add_votes, tally
 
 _BANKS_KEPT = 8
 """Banks whose routes are kept, for studies that come back to the banks of several rounds."""
 
-HandIn = Callable[[Sequence[int], int, NDArray[np.int64]], None]
-"""Called with (rounds, shard number, (len(rounds), p) sums)."""
+HandIn = Callable[..., None]
+"""Called with (rounds, shard number, (len(rounds), p) sums), and, where participants share the noise, how many shares
+each sum holds."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Shard:
         key: decides participation; known to the clients' side only.
         bits: fractional bits of the public grid.
         conditions: how the hosted clients come and go; ``None``: all of them always answer.
+        shares: how participants share the noise, and where it comes from; ``None``: the aggregator adds all of it.
     """
 
     def __init__(
@@ -64,12 +67,14 @@ class Shard:
         key: bytes,
         bits: int,
         conditions: Conditions | None = None,
+        shares: tuple[SharedNoise, Randomness] | None = None,
     ) -> None:
         self._number = number
         self._hosted = hosted
         self._mechanism = mechanism
         self._key = key
         self._bits = bits
+        self._shares = shares
         self._conditions = conditions or Conditions()
         self._answering: tuple[int, NDArray[np.bool_]] | None = None
         self._retained: dict[bytes, Routes] = {}
@@ -95,11 +100,21 @@ class Shard:
         votes = self._cast(ballot)
         sums = np.zeros((len(rounds), len(ballot.bank)), np.int64)
         visit = guest.vote(ballot, self._mechanism, self._bits) if guest is not None else None
+        came = []
         for row, number in enumerate(rounds):
-            add_votes(votes, self._draw(number, number if time is None else time), sums[row])
+            drawn = self._draw(number, number if time is None else time)
+            add_votes(votes, drawn, sums[row])
+            participants = [self._hosted.ids[user] for user in np.flatnonzero(drawn)]
             if guest is not None and visit is not None and guest.takes_part(self._key, number, self._mechanism.q):
                 sums[row] += visit
-        hand_in(rounds, self._number, sums)
+                participants.append(guest.id)
+            if self._shares is not None:
+                self._add_shares(participants, number, sums[row], *self._shares)
+            came.append(len(participants))
+        if self._shares is None:
+            hand_in(rounds, self._number, sums)
+        else:
+            hand_in(rounds, self._number, sums, came)
 
     def votes_on(self, ballot: Ballot, coordinates: NDArray[np.int64], time: int = 0) -> NDArray[np.float64]:
         """Every client's vote on some coordinates, zero for those who would not answer at this time: (n,
@@ -108,6 +123,19 @@ class Shard:
         votes = self._cast(ballot).on(coordinates, len(ballot.bank))
         votes[~self._would_answer(time)] = 0
         return votes
+
+    def _add_shares(
+        self,
+        participants: Sequence[str],
+        round: int,
+        into: NDArray[np.int64],
+        sharing: SharedNoise,
+        randomness: Randomness,
+    ) -> None:
+        """Every participant's own share of the noise, in place."""
+        std = sharing.share_std(self._mechanism)
+        for user in participants:
+            into += grid_noise(randomness, Purpose.NOISE_SHARE, std, self._bits, len(into), round, user)
 
     def _draw(self, round: int, time: int) -> NDArray[np.bool_]:
         q, ids = self._mechanism.q, self._hosted.ids

@@ -104,7 +104,7 @@ def audit_seen(
     threads: int,
 ) -> Audits:
     """The statistics of one attack on one canary."""
-    mechanism, settings, chosen = study.privacy.mechanism(), _settings(study, threads), study.audit.coordinates
+    mechanism, settings, chosen = study.carried(), _settings(study, threads), study.audit.coordinates
     first = audit_canary(attack, number, chosen, norms[0], seen[0], mechanism, settings)
     several = len(seen) > 1
     return Audits(first, audit_path(attack, number, chosen, norms, seen, mechanism, settings) if several else None)

@@ -64,11 +64,11 @@ def open_campaign(study: Study, crowd: People, workshop: Workshop, journal: Jour
     with stages.stage("bank", study.bank.size, "texts") as advance:
         bank, written = build_bank(study, generator, encoder, crowd, advance)
     users = embed_users(crowd.splits, encoder)
-    bits = grid_bits(study.data.test + 1, mechanism)
+    bits = grid_bits(study.data.test + 1, study.carried())
     positions = probe_positions(len(bank), study.audit.probes, stream(study.seed, Purpose.PROBE_POSITIONS))
     with stages.stage("start clients"):
         population = SimulatedPopulation(
-            users["test"], encoder, mechanism, source, positions, workshop.workers, come_and_go
+            users["test"], encoder, mechanism, source, positions, workshop.workers, come_and_go, study.sharing()
         )
         population.process_ids()
     try:

@@ -97,3 +97,27 @@ def conditions(study: Study, users: Sequence[str]) -> Conditions:
     trace = read_trace(study.population.trace)
     trace.check(users)
     return replace(found, availability=trace)
+
+
+def comings_and_goings(study: Study) -> dict[str, str]:
+    """What a reader must know of clients and noise, where they are not the plain ones."""
+    told = {}
+    section, sharing = study.population, study.sharing()
+    if not section.conditions().ideal or section.availability == "trace":
+        told["clients"] = (
+            f"availability {section.availability}, dropout {section.dropout:g},"
+            f" deadline {'none' if section.deadline is None else f'{section.deadline:g}'}; what is exact, counted or"
+            " replayed for a round is so given who would answer in it"
+        )
+    if sharing is not None and sharing.maximum is not None:
+        told["noise"] = (
+            f"distributed in shares for {sharing.minimum} survivors, topped up to {sharing.maximum} shares whoever took"
+            f" part: {sharing.carried(study.privacy.mechanism()).noise_std:.4g} a candidate, which the audit models;"
+            f" the claim counts on {study.privacy.mechanism().noise_std:.4g}"
+        )
+    elif sharing is not None:
+        told["noise"] = (
+            f"distributed in shares for {sharing.minimum} survivors; fewer abort the round. The audit models the least"
+            " noise that a release can carry, and an attacker who sees releases only"
+        )
+    return told

@@ -21,7 +21,7 @@ from coalmine.protocol.bank import Bank, commit
 from coalmine.protocol.errors import CommitmentMismatch, StudyError
 from coalmine.protocol.pool import TextPool
 from coalmine.protocol.ports import Generator
-from coalmine.protocol.privacy import Claim, PrivacyUnit, ThreatModel
+from coalmine.protocol.privacy import Claim, PrivacyUnit
 from coalmine.protocol.randomness import Purpose, stream
 from coalmine.protocol.release import Release
 from coalmine.server.next_bank import next_bank
@@ -52,7 +52,7 @@ class Step:
         return tuple(self.bank.labels[index] for index in self.output)
 
 
-def claims(study: Study, threat_model: ThreatModel = ThreatModel.RELEASE_ONLY) -> tuple[Claim, ...]:
+def claims(study: Study) -> tuple[Claim, ...]:
     """What the accounting promises after 1, ..., T rounds.
 
     Raises:
@@ -61,7 +61,7 @@ def claims(study: Study, threat_model: ThreatModel = ThreatModel.RELEASE_ONLY) -
     budget, mechanism = study.privacy.max_eps, study.privacy.mechanism()
     promised: list[Claim] = []
     for rounds in range(1, study.rounds.count + 1):
-        promised.append(claim(mechanism, rounds, PrivacyUnit.USER, threat_model))
+        promised.append(claim(mechanism, rounds, PrivacyUnit.USER, study.threat_model))
         spent = promised[-1].eps_pld_upper
         if budget is not None and spent > budget:
             before = f"{promised[-2].eps_pld_upper:.4f} after {rounds - 1}" if rounds > 1 else "0"

@@ -124,7 +124,7 @@ def prepare(
         users: as ``embed_users`` gives them. positions: (r,) declared for probes. bits: of the clients' grid.
         threads: speed only.
     """
-    mechanism: Mechanism = study.privacy.mechanism()
+    mechanism: Mechanism = study.carried()
     candidates = encoder.encode(bank.texts, what="bank")
 
     def public(hosted: Hosted) -> PublicUsers:

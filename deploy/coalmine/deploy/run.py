@@ -14,7 +14,7 @@ from coalmine.deploy.attacking import Attacked, account, run_attacks
 from coalmine.deploy.campaign import Campaign, Workshop, open_campaign
 from coalmine.deploy.journal import Journal
 from coalmine.deploy.manifest import seed_digest, versions
-from coalmine.deploy.parts import randomness
+from coalmine.deploy.parts import comings_and_goings, randomness
 from coalmine.deploy.path import Step, claims
 from coalmine.deploy.prepare import People
 from coalmine.deploy.study import Study
@@ -95,6 +95,7 @@ def _facts(study: Study, crowd: People, encoder: Encoder, generator: Generator) 
         "users": f"{data.auxiliary} auxiliary, {data.calibration} calibration, {data.test} test",
         "encoder": encoder.id,
         "generator": generator.id,
+        **comings_and_goings(study),
         "seed digest": seed_digest(study.seed),
         **{f"version {name}": version for name, version in versions().items()},
     }

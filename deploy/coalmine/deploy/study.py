@@ -1,36 +1,26 @@
 """A study: one configured experiment, every key checked.
 
-Knobs that can change a guarantee live under ``privacy`` and ``randomness``; knobs that cannot live under ``execution``.
+Knobs that can change a guarantee live under ``privacy``, ``noise`` and ``randomness``; knobs that cannot live under
+``execution``.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from coalmine.protocol.privacy import Mechanism
+from coalmine.deploy.study_population import NoiseSection, PopulationSection
+from coalmine.deploy.study_section import Count, Section
+from coalmine.protocol.privacy import Mechanism, ThreatModel
+
+if TYPE_CHECKING:
+    from coalmine.protocol.noise import SharedNoise
 
 AttackName = Literal[
     "ordinary", "exact", "paraphrase", "paraphrase-norm", "paraphrase-mu", "nonce", "nonce-norm", "nonce-mu"
 ]
-Count = Annotated[int, Field(ge=1)]
-
-
-class Section(BaseModel):
-    """Unknown keys are mistakes, yes is not 1, and a study does not change once it was read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _yes_is_no_number(cls, values: Any) -> Any:
-        for key, value in values.items() if isinstance(values, dict) else ():
-            field = cls.model_fields.get(key)
-            if isinstance(value, bool) and field is not None and field.annotation is not bool:
-                raise ValueError(f"{key}: {value!r} is not allowed here")
-        return values
 
 
 class DataSection(Section):
@@ -99,14 +89,32 @@ class PrivacySection(Section):
     delta: float = Mechanism.delta
     votes_per_record: int = Mechanism.votes_per_record
     max_records: int = Mechanism.max_records
+    max_eps: float | None = Field(None, gt=0, description="the budget: a round that would exceed it does not start")
 
     def mechanism(self) -> Mechanism:
-        return Mechanism(**self.model_dump())
+        return Mechanism(**self.model_dump(exclude={"max_eps"}))
 
     @model_validator(mode="after")
     def _in_range(self) -> PrivacySection:
         self.mechanism()
         return self
+
+
+class RoundsSection(Section):
+    """How often users vote, and how each bank grows from the noisy release of the one before."""
+
+    count: Count = 1
+    keep: float = Field(0.05, gt=0, le=1, description="share of each label's candidates that survive a round")
+    threshold: float = Field(0.0, ge=0, description="taken off every noisy count before synthetic texts are drawn")
+    examples: Count = Field(3, description="survivors that a new candidate is written after")
+    output: Count = Field(1000, description="synthetic texts drawn from the survivors of each round")
+
+
+class UtilitySection(Section):
+    """How good the synthetic output is. Compared with auxiliary and calibration users only, who are public."""
+
+    measure: bool = False
+    repeats: Count = Field(5, description="seeds of every measurement")
 
 
 class RandomnessSection(Section):
@@ -178,7 +186,7 @@ class ExecutionSection(Section):
 
 
 class Study(Section):
-    """One audited round of Private Evolution."""
+    """One configured experiment: rounds of Private Evolution, and their audit."""
 
     study: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] = "study"
     seed: int = Field(0, ge=0)
@@ -188,7 +196,11 @@ class Study(Section):
     generator: GeneratorSection = GeneratorSection()
     bank: BankSection = BankSection()
     privacy: PrivacySection = PrivacySection()
+    rounds: RoundsSection = RoundsSection()
+    utility: UtilitySection = UtilitySection()
     randomness: RandomnessSection = RandomnessSection()
+    noise: NoiseSection = NoiseSection()
+    population: PopulationSection = PopulationSection()
     audit: AuditSection = AuditSection()
     tracking: TrackingSection = TrackingSection()
     execution: ExecutionSection = ExecutionSection()
@@ -208,6 +220,37 @@ class Study(Section):
         if self.data.min_records > self.privacy.max_records:
             raise ValueError("data.min_records exceeds privacy.max_records")
         return self
+
+    @model_validator(mode="after")
+    def _noise_is_modelled(self) -> Study:
+        self.sharing()
+        if self.noise.aggregator == "untrusted" and self.audit.replays:
+            raise ValueError(
+                "without a trusted aggregator a release's noise depends on how many survive, which the modelled round"
+                " does not: set audit.replays to 0 (exact values and trials use the least noise)"
+            )
+        return self
+
+    def sharing(self) -> SharedNoise | None:
+        """How participants share the noise; ``None``: the aggregator adds all of it."""
+        from coalmine.protocol.noise import SharedNoise, most_participants
+
+        if self.noise.survivors is None or self.noise.mode == "central":
+            return None
+        if self.noise.aggregator == "untrusted":
+            return SharedNoise(self.noise.survivors, None)
+        eligible = self.data.test + 1  # a canary may be eligible besides
+        return SharedNoise(self.noise.survivors, most_participants(eligible, self.privacy.q))
+
+    def carried(self) -> Mechanism:
+        """The mechanism with the noise that releases carry, at least what is promised: what an audit models."""
+        mechanism, sharing = self.privacy.mechanism(), self.sharing()
+        return mechanism if sharing is None else sharing.carried(mechanism)
+
+    @property
+    def threat_model(self) -> ThreatModel:
+        """What the claim's attacker sees."""
+        return ThreatModel.COHORT if self.noise.aggregator == "untrusted" else ThreatModel.RELEASE_ONLY
 
     @property
     def folder(self) -> Path:

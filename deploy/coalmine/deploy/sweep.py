@@ -95,7 +95,7 @@ def run_site(studies: Sequence[Study], crowd: People, workshop: Workshop, journa
 
 def _under(campaign: Campaign, study: Study) -> Campaign:
     """The campaign with a point's knobs: attacks are designed for its q and its noise."""
-    mechanism = study.privacy.mechanism()
+    mechanism = study.carried()
     rounds = tuple(
         replace(
             ready,

@@ -89,20 +89,25 @@ def claim(
     ``eps_prv`` is not a number where Opacus' accountant breaks down (see :func:`prv_epsilon`), and ``eps_pld_upper`` is
     infinite above 700 (see :func:`pld_epsilon`).
 
+    Against whoever sees cohorts (``ThreatModel.COHORT``) drawing participation hides nothing: q counts as 1, and a
+    user's data are compared with no data. That a user takes part has no finite epsilon then.
+
     Raises:
         StudyError: a value out of its range.
     """
-    knobs = mechanism.q, mechanism.sigma, rounds, mechanism.delta
+    seen = threat_model is ThreatModel.COHORT
+    q = 1.0 if seen else mechanism.q
+    knobs = q, mechanism.sigma, rounds, mechanism.delta
     lower, upper = pld_epsilon(*knobs)
     return Claim(
         eps_prv=prv_epsilon(*knobs),
         eps_pld_lower=lower,
         eps_pld_upper=upper,
         delta=mechanism.delta,
-        q=mechanism.q,
+        q=q,
         sigma=mechanism.sigma,
         rounds=rounds,
-        adjacency=Adjacency.ADD_REMOVE,
+        adjacency=Adjacency.ZERO_OUT if seen else Adjacency.ADD_REMOVE,
         unit=unit,
         threat_model=threat_model,
     )

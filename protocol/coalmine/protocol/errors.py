@@ -10,7 +10,8 @@
     ├── Interrupted             somebody stopped it
     ├── ProtocolError           a party refuses to go on
     │   ├── CommitmentMismatch  the bank is not the one that was committed
-    │   └── ContributionError   a part of a round is missing, unknown or does not fit
+    │   ├── ContributionError   a part of a round is missing, unknown or does not fit
+    │   └── RoundAborted        too few participants survived, and nobody is trusted to add their noise
     └── GeneratorError          a generator answered, but not with what was needed
 
 Messages say what was wrong, where, and what would be right. They never hold private text, votes or cohort facts.
@@ -89,6 +90,10 @@ class CommitmentMismatch(ProtocolError):
 
 class ContributionError(ProtocolError):
     """A part of a round is missing, unknown or does not fit."""
+
+
+class RoundAborted(ProtocolError):
+    """Too few participants survived, and nobody is trusted to add the noise that is missing. This is a disclosure."""
 
 
 class GeneratorError(CoalmineError):

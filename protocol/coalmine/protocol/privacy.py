@@ -17,6 +17,8 @@ class Adjacency(StrEnum):
     """Which two data sets an epsilon compares."""
 
     ADD_REMOVE = "add/remove"
+    ZERO_OUT = "zero-out"
+    """Everything a user holds, or nothing; that it takes part, and when, is the same in both."""
     REPLACE_ONE = "replace one"
     """One user is exchanged for another; adding or removing within eps implies exchanging within 2 eps."""
 
@@ -36,6 +38,9 @@ class ThreatModel(StrEnum):
     EVERY_UPDATE = "every noised update"
     """All models and noised updates of a training run; who sums and adds the noise is trusted, batches and dropped
     samples stay hidden. Covers an attacker who sees the final model only."""
+    COHORT = "releases, aborts and cohorts"
+    """The noisy release, the public bank, which rounds were aborted, and who took part; nobody is trusted to add noise,
+    participants do not pool what they know. Covers what a user holds, never that it takes part: ``ZERO_OUT``, q = 1."""
 
 
 class Assurance(StrEnum):

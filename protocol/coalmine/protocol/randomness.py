@@ -27,6 +27,7 @@ class Purpose(StrEnum):
     DROPOUT = "dropout"
     DELAY = "delay"
     NOISE = "noise"
+    NOISE_SHARE = "noise share"
     MONTE_CARLO = "monte carlo"
     CALIBRATION = "calibration"
     UTILITY = "utility"

@@ -9,7 +9,25 @@ from coalmine.auditor.attacks import CanaryKind
 from coalmine.auditor.report.summary import best, rows
 from coalmine.auditor.result import RoundAudit
 from coalmine.protocol.finding import Verdict
-from coalmine.protocol.privacy import Claim
+from coalmine.protocol.privacy import Adjacency, Claim, ThreatModel
+
+_ATTACKERS = {
+    ThreatModel.RELEASE_ONLY: "the attacker sees the noisy release and the public bank; the aggregator is trusted",
+    ThreatModel.EVERY_UPDATE: (
+        "the attacker sees every noised update and every model; who sums and adds the noise is trusted"
+    ),
+    ThreatModel.COHORT: (
+        "the attacker sees the noisy release, the public bank, who took part, and which rounds were aborted. Nobody"
+        " is trusted to add noise, so a round with too few survivors is aborted, and that is itself a disclosure. The"
+        " claim covers what a user holds and not that it takes part; drawing participation earns nothing (q counts as"
+        " 1), and participants must not pool what they know of the noise"
+    ),
+}
+_PROMISES = {
+    Adjacency.ADD_REMOVE: "Whether or not one user, with everything it holds, is eligible",
+    Adjacency.REPLACE_ONE: "Which of two users, with everything it holds, is eligible",
+    Adjacency.ZERO_OUT: "Whether one user, who takes part either way, holds what it holds or nothing",
+}
 
 CAVEAT = (
     "That no attack here shows more does not prove that none could: it is absence of evidence, for these attacks, "
@@ -59,6 +77,24 @@ def qualifiers(claim: Claim) -> str:
         f"δ = {brief(claim.delta)} · neighbours: {claim.adjacency} · unit: {claim.unit} · "
         f"attacker sees: {claim.threat_model}"
     )
+
+
+def attacker(claim: Claim) -> str:
+    """What the claim's attacker sees, and what the claim does not cover.
+
+    Raises:
+        KeyError: a threat model without wording.
+    """
+    return f"{claim.threat_model}: {_ATTACKERS[claim.threat_model]}"
+
+
+def promise(claim: Claim) -> str:
+    """What the claim says, in a sentence.
+
+    Raises:
+        KeyError: an adjacency without wording.
+    """
+    return _PROMISES[claim.adjacency]
 
 
 def releases(claim: Claim) -> str:

@@ -32,10 +32,12 @@ class _NoiseMissing(Aggregator):
 class _CountsRepeats(Aggregator):
     """Does not recognise a part that it has already."""
 
-    def add(self, rounds: Sequence[int], shard: int, sums: NDArray[np.int64]) -> None:
+    def add(
+        self, rounds: Sequence[int], shard: int, sums: NDArray[np.int64], shares: Sequence[int] | None = None
+    ) -> None:
         for number in rounds:
             self._heard.get(number, set()).discard(shard)
-        super().add(rounds, shard, sums)
+        super().add(rounds, shard, sums, shares)
 
 
 class _NoiseReused(Aggregator):

@@ -1,0 +1,24 @@
+"""What every section of a study file has in common."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class Section(BaseModel):
+    """Unknown keys are mistakes, yes is not 1, and a study does not change once it was read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _yes_is_no_number(cls, values: Any) -> Any:
+        for key, value in values.items() if isinstance(values, dict) else ():
+            field = cls.model_fields.get(key)
+            if isinstance(value, bool) and field is not None and field.annotation is not bool:
+                raise ValueError(f"{key}: {value!r} is not allowed here")
+        return values
