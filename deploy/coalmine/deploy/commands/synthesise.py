@@ -45,7 +45,7 @@ def synthesise(
     ] = None,
     public_texts: Annotated[int, typer.Option(help="sft, dp-sft: texts that a small model learns first.")] = 2000,
     epochs: Annotated[int, typer.Option(help="sft: passes over the records.")] = 10,
-    epsilon: Annotated[float, typer.Option(help="dp-sft: budget, in (0, 100].")] = 10.0,
+    epsilon: Annotated[float, typer.Option(help="dp-sft: budget, in [0.05, 100].")] = 10.0,
     delta: Annotated[float, typer.Option(help="dp-sft: in (0, 1).")] = 1e-5,
     unit: Annotated[str, typer.Option(help="dp-sft: user or record is protected.")] = "user",
     steps: Annotated[int, typer.Option(help="dp-sft: noisy steps.")] = 100,

@@ -68,7 +68,7 @@ class LocalModel(nn.Module):
 
     def step(self, pieces: Tensor, memory: Any) -> Tensor:
         """(n, vocabulary) logits after further pieces."""
-        logits: Tensor = self.network(input_ids=pieces, past_key_values=memory, use_cache=True).logits
+        logits: Tensor = self.network(input_ids=pieces, cache=memory, use_cache=True).logits
         return logits[:, -1]
 
 

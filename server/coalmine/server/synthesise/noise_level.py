@@ -9,7 +9,7 @@ from coalmine.protocol.errors import StudyError
 from coalmine.protocol.privacy import Claim, Mechanism, ThreatModel
 from coalmine.server.synthesise.recipe import Budget
 
-_LEAST, _MOST = 0.3, 1000.0
+_LEAST, _MOST = 0.3, 100.0
 _PRECISION = 1e-3
 
 
@@ -22,7 +22,7 @@ def noise_level(budget: Budget, units: int) -> tuple[Mechanism, Claim]:
         units: users (or records) of the training split. The number counts as public, as the sampling rate shows it.
 
     Raises:
-        StudyError: not even a noise multiplier of 1000 would do.
+        StudyError: not even a noise multiplier of 100 would do.
     """
     q = min(1.0, budget.batch / units)
 

@@ -52,7 +52,7 @@ class Budget:
     """DP-SGD: everything here can change the guarantee.
 
     Attributes:
-        epsilon, delta: of the whole training, add/remove adjacency; epsilon in (0, 100].
+        epsilon, delta: of the whole training, add/remove adjacency; epsilon in [0.05, 100].
         unit: whose presence is protected. USER: one gradient for all records of a user; RECORD: one for each.
         steps: noisy steps.
         batch: expected users (or records) per step, drawn by Poisson sampling.
@@ -74,8 +74,8 @@ class Budget:
     def __post_init__(self) -> None:
         _positive("dp", steps=self.steps, batch=self.batch, clip=self.clip, max_records=self.max_records)
         _positive("dp", learning_rate=self.learning_rate)
-        if not 0 < self.epsilon <= 100:
-            raise StudyError(f"an epsilon of {self.epsilon!r}", where="epsilon", remedy="a number in (0, 100]")
+        if not 0.05 <= self.epsilon <= 100:
+            raise StudyError(f"an epsilon of {self.epsilon!r}", where="epsilon", remedy="a number in [0.05, 100]")
         if not 0 < self.delta < 1:
             raise StudyError(f"a delta of {self.delta!r}", where="delta", remedy="a probability in (0, 1)")
 
