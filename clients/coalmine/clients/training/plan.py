@@ -114,6 +114,6 @@ class Execution:
         device: "cpu", "cuda" or "auto" (CUDA where there is one).
     """
 
-    models_at_once: int = 64
+    models_at_once: int = 16
     double: bool = False
     device: str = "auto"

@@ -56,7 +56,7 @@ class Engine(Protocol):
         ...
 
     def logits(self, theta: Tensor, x: Tensor) -> Tensor:
-        """(R, n, c) of (R, P) models on (n, *shape) common samples."""
+        """(R, n, c) of (R, P) models on (n, *shape) common samples; differentiable by both."""
         ...
 
     def clipped_sums(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:

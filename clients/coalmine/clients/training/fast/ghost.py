@@ -42,8 +42,7 @@ class GhostEngine:
         return np.concatenate([bound(layer) * (2 * rng.random(layer.parameters) - 1) for layer in self._layers])
 
     def logits(self, theta: Tensor, x: Tensor) -> Tensor:
-        with torch.no_grad():
-            return self._forward(theta, x.expand(len(theta), *x.shape), None)
+        return self._forward(theta, x.expand(len(theta), *x.shape), None)
 
     def clipped_sums(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
         outers, _ = self._outers(theta, batch, loss)

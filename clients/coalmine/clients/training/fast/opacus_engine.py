@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from opacus import GradSampleModule
 from opacus.validators import ModuleValidator
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from coalmine.clients.training.fast.engine import Batch, Facts
@@ -41,7 +42,8 @@ class OpacusEngine:
         self._make = make
         self._module = GradSampleModule(module, loss_reduction="sum")
         self._sizes = [parameter.numel() for parameter in module.parameters()]
-        self._names = [name for name, _ in module.named_parameters()]
+        self._plain = make()
+        self._shapes = [(name, parameter.detach()) for name, parameter in self._plain.named_parameters()]
 
     @property
     def how(self) -> str:
@@ -58,11 +60,12 @@ class OpacusEngine:
         return np.asarray(made.detach().double().numpy(), np.float64)
 
     def logits(self, theta: Tensor, x: Tensor) -> Tensor:
+        self._plain.to(theta)
         rows = []
-        with torch.no_grad():
-            for parameters in theta:
-                self._load(parameters)
-                rows.append(self._module._module(x))
+        for parameters in theta:
+            parts = parameters.split(self._sizes)
+            named = {name: part.view(own.shape) for (name, own), part in zip(self._shapes, parts, strict=True)}
+            rows.append(functional_call(self._plain, named, (x,)))
         return torch.stack(rows)
 
     def clipped_sums(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
@@ -92,7 +95,7 @@ class OpacusEngine:
         return Facts(*columns)
 
     def place(self, coordinate: int) -> str:
-        return self._names[int(np.searchsorted(np.cumsum(self._sizes), coordinate, side="right"))]
+        return self._shapes[int(np.searchsorted(np.cumsum(self._sizes), coordinate, side="right"))][0]
 
     def _load(self, parameters: Tensor) -> None:
         self._module.to(parameters)

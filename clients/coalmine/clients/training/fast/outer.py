@@ -40,10 +40,10 @@ class Outer:
     def squared_norms(self) -> Tensor:
         """(R, B)"""
         if self.single:
-            return (self.a.square().sum(3).squeeze(2) + 1) * self.b.square().sum(3).squeeze(2)
+            return (_squared(self.a, (2, 3)) + 1) * _squared(self.b, (2, 3))
         positions, inputs, outputs = self.a.shape[2], self.a.shape[3], self.b.shape[3]
         if "dense" in self.__dict__ or inputs * outputs <= 2 * positions**2:
-            return self.dense.square().sum(2)
+            return _squared(self.dense, (2,))
         return ((self.a @ self.a.transpose(2, 3) + 1) * (self.b @ self.b.transpose(2, 3))).sum((2, 3))
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
@@ -77,3 +77,9 @@ class Outer:
         weights = directions[:, :, : outputs * inputs].reshape(len(a), count * outputs, inputs)
         through = torch.unflatten(a @ weights.transpose(1, 2), 2, (count, outputs))
         return (through * b.unsqueeze(2)).sum(3) + b @ directions[:, :, outputs * inputs :].transpose(1, 2)
+
+
+def _squared(values: Tensor, over: tuple[int, ...]) -> Tensor:
+    """Squared norm without a squared copy."""
+    norm: Tensor = torch.linalg.vector_norm(values, dim=over)
+    return norm.square()

@@ -114,10 +114,11 @@ class Population:
         """(R, n, c) logits of (n, *shape) samples under the current models, or under (R, P) others."""
         samples = torch.as_tensor(np.asarray(x), dtype=self._dtype, device=self._device)
         parameters = self._tensor(self._progress.theta if theta is None else theta)
-        blocks = [
-            self._engine.logits(parameters, samples[start : start + _AT_ONCE])
-            for start in range(0, max(1, len(samples)), _AT_ONCE)
-        ]
+        with torch.no_grad():
+            blocks = [
+                self._engine.logits(parameters, samples[start : start + _AT_ONCE])
+                for start in range(0, max(1, len(samples)), _AT_ONCE)
+            ]
         return np.asarray(torch.cat(blocks, dim=1).double().cpu().numpy(), np.float64)
 
     def _after_one_step(self, before: Progress) -> tuple[Progress, Array]:
