@@ -97,8 +97,9 @@ def test_user_match_without_learning(kind, p):
             ("split", by_split(scores, train, assignment, ALPHA, rng)),
             ("grid", by_grid(scores, (5, 10, 20, 40), train, assignment, ALPHA, rng)),
         ):
-            rejected[name] += found.p_value <= ALPHA
-            bounded[name] += found.eps_lower > 0
+            if found is not None:  # the split may choose a threshold that nobody else reaches
+                rejected[name] += found.p_value <= ALPHA
+                bounded[name] += found.eps_lower > 0
     assert max(rejected.values()) <= MOST
     assert max(bounded.values()) <= MOST
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,7 @@ class Similarities:
     synthetic: NDArray[np.int64]
 
 
+@runtime_checkable
 class DiscreteClass(Protocol):
     """Features that a text has or has not."""
 
@@ -93,6 +94,7 @@ class DiscreteClass(Protocol):
         ...
 
 
+@runtime_checkable
 class SimilarityClass(Protocol):
     """Closeness in a space of embeddings."""
 

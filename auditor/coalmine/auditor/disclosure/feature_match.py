@@ -62,6 +62,7 @@ class FeatureMatch:
 
     Attributes:
         matches: l k, the sum of all d_i. train: T. holders: users with d_i > 0.
+        weights: (d_i, how many users have it) for each distinct d_i > 0.
         p_value, eps_lower: from the law of T (``method`` "exact") or its Chernoff bound where the law is too costly.
     """
 
@@ -69,6 +70,7 @@ class FeatureMatch:
     train: int
     holders: int
     holders_train: int
+    weights: tuple[tuple[int, int], ...]
     hoeffding: Hoeffding
     method: str
     p_value: float
@@ -103,6 +105,7 @@ def feature_match(d: ArrayLike, train: ArrayLike, assignment: Assignment, alpha:
         train=seen,
         holders=found.users,
         holders_train=int((each[inside] > 0).sum()),
+        weights=tuple(zip((found.values * found.unit).tolist(), found.counts.tolist(), strict=True)),
         hoeffding=hoeffding,
         method="exact" if is_exact else "chernoff",
         p_value=math.exp(log_p_value(found, seen, assignment, 0.0)),

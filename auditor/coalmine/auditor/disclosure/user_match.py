@@ -86,10 +86,16 @@ def by_mask(
 
 
 def by_count(
-    scores: Array, r: int, train: Mask, assignment: Assignment, alpha: float, generator: np.random.Generator
+    scores: Array,
+    r: int,
+    train: Mask,
+    assignment: Assignment,
+    alpha: float,
+    generator: np.random.Generator,
+    delta: float = 0.0,
 ) -> UserMatch | None:
     """The ``r`` users with the largest scores are guessed; who of a tie is left out is drawn."""
-    return by_mask(largest(scores, r, generator), train, assignment, alpha)
+    return by_mask(largest(scores, r, generator), train, assignment, alpha, delta)
 
 
 def by_split(
@@ -184,7 +190,7 @@ def _best_threshold(scores: Array, train: Mask, p: float, alpha: float) -> float
     correct = np.bincount(where, weights=train[known], minlength=len(values))[::-1].cumsum()
     # Smallest p-value first; where several are 0 to rounding, the larger excess.
     p_values = binom.logsf(correct - 1, guesses, p)
-    best = np.lexsort((-(correct - p * guesses), p_values))[0]
+    best = np.lexsort((-(correct - p * guesses), np.asarray(p_values)))[0]
     return float(values[::-1][best])
 
 

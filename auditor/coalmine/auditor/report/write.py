@@ -9,8 +9,8 @@ from pathlib import Path
 from coalmine.protocol.errors import StorageError
 
 
-def write_bytes(path: Path, data: bytes) -> Path:
-    """Write next to ``path``, then move into place.
+def write_bytes(path: Path, data: bytes, mode: int = 0o644) -> Path:
+    """Write next to ``path``, then move into place with the permissions ``mode``.
 
     Raises:
         StorageError: no space, no permission, no such folder.
@@ -20,7 +20,7 @@ def write_bytes(path: Path, data: bytes) -> Path:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
-            Path(temporary).chmod(0o644)
+            Path(temporary).chmod(mode)
             Path(temporary).replace(path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)

@@ -39,7 +39,9 @@ def arrow_rows(
     """Rows of record batches, counted from 1. ``label_names`` turns labels that are class numbers into their names."""
     place = 0
     for batch in batches:
-        users, texts = _values(batch.column(columns.user)), _values(batch.column(columns.text))
+        texts = _values(batch.column(columns.text))
+        own = range(place + 1, place + 1 + len(texts))
+        users = list(own) if columns.user is None else _values(batch.column(columns.user))
         labels = [None] * len(users) if columns.label is None else _values(batch.column(columns.label))
         for user, text, label in zip(users, texts, labels, strict=True):
             place += 1

@@ -48,6 +48,15 @@ def examine_file(source: FileSource) -> Reading:
     return gather(_rows(source, suffix), source.path.name, "row" if suffix == ".parquet" else "line")
 
 
+def rows_of(source: FileSource) -> Iterator[Row | Broken]:
+    """Rows as they are read, one at a time.
+
+    Raises:
+        DataError: as :func:`examine_file`.
+    """
+    return _rows(source, source.path.suffix.lower())
+
+
 def _rows(source: FileSource, suffix: str) -> Iterator[Row | Broken]:
     path, where = source.path, str(source.path)
     try:

@@ -56,7 +56,8 @@ def jsonl_rows(lines: Iterable[bytes], columns: Columns, where: str) -> Iterator
             yield Broken(place, Fault.NOT_OBJECT)
             continue
         keys.update(value)
-        yield Row(place, value.get(columns.user), value.get(columns.text), value.get(label) if columns.label else None)
+        user = value.get(columns.user) if columns.user is not None else place
+        yield Row(place, user, value.get(columns.text), value.get(label) if columns.label else None)
     if empty:
         raise DataError("the file is empty", where=where, remedy="one JSON object per line is needed")
     if keys:
@@ -80,7 +81,8 @@ def csv_rows(lines: Iterable[bytes], columns: Columns, where: str) -> Iterator[R
     for name in (wanted.user, wanted.text, wanted.label):
         if name is not None and names.count(name) > 1:
             raise DataError(f"the header has the column {name!r} twice", where=where, remedy="rename one of them")
-    user, text = names.index(wanted.user), names.index(wanted.text)
+    user = None if wanted.user is None else names.index(wanted.user)
+    text = names.index(wanted.text)
     label = None if wanted.label is None else names.index(wanted.label)
     for record in records:
         if isinstance(record, Broken):
@@ -90,7 +92,12 @@ def csv_rows(lines: Iterable[bytes], columns: Columns, where: str) -> Iterator[R
         if len(fields) != len(names):
             yield Broken(place, Fault.FIELDS, f"{len(fields)} instead of {len(names)}")
             continue
-        yield Row(place, fields[user], fields[text], None if label is None else fields[label])
+        yield Row(
+            place,
+            place if user is None else fields[user],
+            fields[text],
+            None if label is None else fields[label],
+        )
 
 
 def _csv_records(lines: Iterable[bytes]) -> Iterator[tuple[int, list[str]] | Broken]:

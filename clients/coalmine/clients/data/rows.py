@@ -34,20 +34,22 @@ class Columns:
     """The names of the columns.
 
     Attributes:
-        user, text: must exist.
+        user: must exist; ``None`` makes every row a user of its own.
+        text: must exist.
         label: ``None`` reads no labels. The default name may be missing from the data; any other name must exist.
 
     Raises:
         DataError: one column with two roles.
     """
 
-    user: str = "user"
+    user: str | None = "user"
     text: str = "text"
     label: str | None = "label"
 
     def __post_init__(self) -> None:
-        if len({self.user, self.text, self.label}) < 3:
-            raise DataError("one column has two roles", where=self.user, remedy="name three different columns")
+        named = [name for name in (self.user, self.text, self.label) if name is not None]
+        if len(set(named)) < len(named):
+            raise DataError("one column has two roles", where=self.text, remedy="name different columns")
 
     def resolve(self, known: Iterable[str], where: str) -> Columns:
         """These columns as far as the data has them.
@@ -141,7 +143,7 @@ def gather(rows: Iterable[Row | Broken], source: str, unit: str = "row") -> Read
     counts: dict[Fault, int] = {}
     known_ids: dict[object, str] = {}
     for row in rows:
-        read = row if isinstance(row, Broken) else _read(row, known_ids)
+        read = row if isinstance(row, Broken) else read_row(row, known_ids)
         if isinstance(read, Broken):
             counts[read.fault] = counts.get(read.fault, 0) + 1
             if counts[read.fault] <= PLACES_KEPT:
@@ -179,7 +181,8 @@ def accept(reading: Reading, on_bad_record: OnBadRecord) -> UserTable:
     return reading.table
 
 
-def _read(row: Row, known_ids: dict[object, str]) -> tuple[str, str, str] | Broken:
+def read_row(row: Row, known_ids: dict[object, str]) -> tuple[str, str, str] | Broken:
+    """User id, text and label of a row, or what is wrong with it; ``known_ids`` spares checking an id again."""
     place, raw_user, text, raw_label = row
     # Keyed by type as well, because True == 1 == 1.0 in a dictionary.
     user = known_ids.get((raw_user, type(raw_user))) if isinstance(raw_user, str | int | float) else None

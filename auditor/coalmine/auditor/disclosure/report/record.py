@@ -1,0 +1,39 @@
+"""A disclosure audit as strict JSON: ``findings.json``, and what ``coalmine audit disclosures --json`` prints."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from coalmine.auditor.disclosure.result import DisclosureAudit
+from coalmine.auditor.report.write import write_text
+
+FORMAT = "coalmine disclosures 1"
+
+
+@cache
+def _adapter() -> TypeAdapter[DisclosureAudit]:
+    return TypeAdapter(DisclosureAudit)
+
+
+def to_json(audit: DisclosureAudit) -> dict[str, Any]:
+    """Strings, finite numbers, booleans, ``None``, lists and dicts; field names are those of ``DisclosureAudit``."""
+    return {"format": FORMAT, "verdict": audit.verdict.value, **_adapter().dump_python(audit, mode="json")}
+
+
+def dumps(audit: DisclosureAudit) -> str:
+    """The text of ``findings.json``. A number that is not finite would be an error: a result has none."""
+    return json.dumps(to_json(audit), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+
+
+def write(audit: DisclosureAudit, folder: Path) -> Path:
+    """Write ``findings.json`` into an existing folder.
+
+    Raises:
+        StorageError: the folder cannot be written.
+    """
+    return write_text(folder / "findings.json", dumps(audit))
