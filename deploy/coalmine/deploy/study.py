@@ -130,6 +130,24 @@ class RandomnessSection(Section):
         return self
 
 
+class OneRunSection(Section):
+    """Many nonce canary users at once, each included on a coin of its own (`coalmine audit one-run`)."""
+
+    canaries: Count = 200
+    probes_each: Count = Field(5, description="bank places of each canary; votes_per_record of them take all its votes")
+    records: Count = Field(4, description="of each canary")
+    guesses: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]] = Field(
+        (20, 0), description="how many are said to be in, and out: fixed beforehand (`coalmine calc one-run-plan`)"
+    )
+    releases: Count = Field(1, description="releases on one bank, all covered by the claim")
+
+    @model_validator(mode="after")
+    def _guessable(self) -> OneRunSection:
+        if not 1 <= sum(self.guesses) <= self.canaries:
+            raise ValueError(f"{sum(self.guesses)} guesses on {self.canaries} canaries")
+        return self
+
+
 class AuditSection(Section):
     """What is attacked and how sure the bounds are."""
 
@@ -153,6 +171,7 @@ class AuditSection(Section):
     trials: Count = 1_000_000
     reduced_trials: Count = 100_000
     replays: int = Field(64, ge=0, description="real rounds per hypothesis, canary and attack; 0: none")
+    one_run: OneRunSection | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> AuditSection:
@@ -212,6 +231,14 @@ class Study(Section):
                 f"a bank of {self.bank.size} cannot hold {self.audit.probes} probes beside"
                 f" {self.privacy.votes_per_record} candidates"
             )
+        one_run = self.audit.one_run
+        if one_run and one_run.canaries * one_run.probes_each + self.privacy.votes_per_record > self.bank.size:
+            raise ValueError(
+                f"a bank of {self.bank.size} cannot hold {one_run.canaries} x {one_run.probes_each} probes of"
+                f" audit.one_run beside {self.privacy.votes_per_record} candidates"
+            )
+        if one_run and one_run.records > self.privacy.max_records:
+            raise ValueError(f"audit.one_run.records ({one_run.records}) exceeds privacy.max_records")
         if self.audit.canary_records > self.privacy.max_records:
             raise ValueError(
                 f"audit.canary_records ({self.audit.canary_records}) exceeds privacy.max_records"

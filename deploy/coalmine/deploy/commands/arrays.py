@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from coalmine.deploy.commands import one_run
 from coalmine.deploy.commands.output import AsJson, answer
 
 app = typer.Typer(no_args_is_help=True, help="Audit votes that you bring.")
@@ -28,3 +29,6 @@ def arrays(
     from coalmine.auditor.case import load_case
 
     answer(asdict(audit_arrays(load_case(case))), as_json)
+
+
+app.command("one-run")(one_run.one_run)

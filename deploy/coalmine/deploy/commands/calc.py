@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from coalmine.deploy.commands import one_run as many_canaries
 from coalmine.deploy.commands.output import AsJson, answer
 
 app = typer.Typer(no_args_is_help=True, help="Calculators: claims, bounds and one-run audits on their own.")
@@ -97,6 +98,8 @@ def one_run(
         {"steinke": {"eps": steinke_eps_lower(seen, delta, level)}, "fdp": {"mu": mu, "eps": eps(mu, delta)}}, as_json
     )
 
+
+app.command("one-run-plan")(many_canaries.one_run_plan)
 
 Rate = Annotated[float, typer.Option("--p", help="Rate at which users came into train.")]
 Alpha = Annotated[float, typer.Option(help="Level of every bound.")]
