@@ -15,6 +15,7 @@ from coalmine.deploy.commands import (
     canary_echo,
     data,
     demo,
+    disclosures,
     doctor,
     init,
     models,
@@ -37,6 +38,7 @@ app.command("run")(run.run)
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("selftest")(selftest.selftest)
+arrays.app.command("disclosures")(disclosures.disclosures)
 arrays.app.command("canary-echo")(canary_echo.canary_echo)
 app.command("synthesise")(synthesise.synthesise)
 app.add_typer(calc.app, name="calc")
