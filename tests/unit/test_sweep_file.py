@@ -1,0 +1,65 @@
+"""From a study file with a sweep to its points."""
+
+import pytest
+
+from coalmine.deploy.study_file import read_study
+from coalmine.deploy.sweep import site
+from coalmine.deploy.sweep_file import read_points
+from coalmine.protocol.errors import StudyError
+
+
+def written(tmp_path, text):
+    path = tmp_path / "study.yaml"
+    path.write_text(text)
+    return path
+
+
+GRID = """
+study: grid
+audit: {replays: 0}
+sweep:
+  privacy.sigma: [0.5, 1]
+  privacy.q: [0.1, 0.2, 0.3]
+"""
+
+
+def test_every_combination_in_the_order_of_the_file(tmp_path):
+    points = read_points(written(tmp_path, GRID), ["audit.canaries=2"])
+    assert [(p.values["privacy.sigma"], p.values["privacy.q"]) for p in points] == [
+        (0.5, 0.1), (0.5, 0.2), (0.5, 0.3), (1, 0.1), (1, 0.2), (1, 0.3),
+    ]  # fmt: skip
+    assert [(p.study.privacy.sigma, p.study.privacy.q) for p in points[:2]] == [(0.5, 0.1), (0.5, 0.2)]
+    assert {p.study.audit.canaries for p in points} == {2}
+
+
+def test_noise_alone_shares_the_site_and_the_clip_does_not(tmp_path):
+    assert len({site(p.study) for p in read_points(written(tmp_path, GRID))}) == 1
+    clips = written(tmp_path, "audit: {replays: 0}\nsweep: {privacy.clip: [0.1, 0.2], audit.trials: [1000, 2000]}")
+    assert len({site(p.study) for p in read_points(clips)}) == 2
+    replayed = written(tmp_path, "sweep: {privacy.sigma: [0.5, 1]}")
+    assert len({site(p.study) for p in read_points(replayed)}) == 2
+
+
+def test_a_plain_study_has_no_points_and_a_sweep_is_no_plain_study(tmp_path):
+    assert read_points(written(tmp_path, "study: plain")) == ()
+    with pytest.raises(StudyError, match="sweeps over several"):
+        read_study(written(tmp_path, GRID))
+
+
+@pytest.mark.parametrize(
+    ("sweep", "said"),
+    [
+        ("[1, 2]", "maps keys to lists"),
+        ("{}", "maps keys to lists"),
+        ("{privacy.sigma: 2}", "needs a list"),
+        ("{privacy.sigma: []}", "needs a list"),
+        ("{privacy.sigma: [1, 1]}", "occurs twice"),
+        ("{privacy.simga: [1, 2]}", "sigma"),
+        ("{privacy.sigma: [1, -1]}", "sigma"),
+        ("{study.name.deep: [1, 2]}", "not a section"),
+        ("{'Privacy Sigma': [1, 2]}", "not a key"),
+    ],
+)
+def test_mistakes(tmp_path, sweep, said):
+    with pytest.raises(StudyError, match=said):
+        read_points(written(tmp_path, f"study: x\nsweep: {sweep}"))
