@@ -41,7 +41,7 @@ class Schedule:
 
     epochs: int = 10
     batch: int = 32
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
 
     def __post_init__(self) -> None:
         _positive("training", epochs=self.epochs, batch=self.batch, learning_rate=self.learning_rate)
