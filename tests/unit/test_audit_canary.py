@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstwo
 
-from coalmine.auditor.audit import Settings, View, uniformity, audit_canary
+from coalmine.auditor.audit import Settings, View, audit_canary, uniformity
 from coalmine.auditor.calibration import calibrate
 from coalmine.auditor.eps_bound import Split
 from coalmine.auditor.exact import exact_epsilon, tpr_fpr

@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 
 from coalmine.auditor.background import Array, Background
@@ -25,7 +26,7 @@ from coalmine.auditor.rounds.path import ScoredRound
 BEYOND = 1e-10
 """Probability of backgrounds that a bound on the values leaves out; it is added to the FPR."""
 _UNUSUAL = 1e-2
-_TILTS = np.geomspace(0.05, 500.0, 81)
+_TILTS = np.geomspace(0.05, 500.0, 33)
 _SHARES = 512
 _MARGIN = 2.0
 _LOWEST = -8.0
@@ -121,12 +122,14 @@ class DensityFloor:
         usual: per round the B up to which ``least`` needs no allowance.
         allowance: what it allows for all ``theta (B - usual)+ / tau`` together; they exceed it with probability at most
             BEYOND.
+        top: the next round's B exceeds it with probability at most BEYOND.
     """
 
     least: Array
     ends: Array
     usual: tuple[float, ...]
     allowance: float
+    top: float
 
     def most(self, chance: Array) -> float:
         """Bound on the weight without the canary times a chance, given (n,) bounds on the chance in each cell."""
@@ -149,22 +152,30 @@ def density_floors(
     width = max(largest - sum(starts) + _MARGIN, _MARGIN) / (_SHARES - 1)
     least = np.full(_SHARES, np.inf)
     least[0] = 0.0
-    known = [DensityFloor(least[:1], np.zeros(1), (), 0.0)]
+    tops = [reach(each, BEYOND) for each in path]
+    known = [DensityFloor(least[:1], np.zeros(1), (), 0.0, tops[0])]
     for rounds, (each, proposal) in enumerate(zip(path[:-1], proposals[:-1], strict=True), 1):
         left: Array = starts[rounds - 1] + width * np.arange(_SHARES, dtype=np.float64)
         z = (each.statistic(left) - usual[rounds - 1]) / each.score.noise_std
         z[0] = -math.inf
-        own = proposal.log_density(z)
-        total = np.full(_SHARES, np.inf)
-        for share in range(_SHARES):
-            reached = least + own[share]
-            total[share:] = np.minimum(total[share:], reached[: _SHARES - share])
-            total[-1] = min(total[-1], float(reached[_SHARES - share :].min(initial=math.inf)))
-        least = total
+        least = _shared(least, proposal.log_density(z))
         ends: Array = sum(starts[:rounds]) + width * (np.arange(_SHARES, dtype=np.float64) + rounds)
         ends[-1] = math.inf
-        known.append(DensityFloor(least, ends, usual[:rounds], _allowance(path[:rounds], proposals, usual)))
+        allowance = _allowance(path[:rounds], proposals, usual)
+        known.append(DensityFloor(least, ends, usual[:rounds], allowance, tops[rounds]))
     return tuple(known)
+
+
+@numba.njit(cache=True)
+def _shared(before: Array, own: Array) -> Array:
+    """The least total over all ways to share a sum of cells between the rounds before and this one."""
+    cells = len(own)
+    least = np.full(cells, np.inf)
+    for i in range(cells):
+        for j in range(cells):
+            place = min(i + j, cells - 1)
+            least[place] = min(least[place], before[i] + own[j])
+    return least
 
 
 def excess(each: ScoredRound, proposal: Proposal, background: Array, usual: float) -> Array:

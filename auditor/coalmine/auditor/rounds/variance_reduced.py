@@ -27,7 +27,8 @@ from coalmine.auditor.eps_bound import EpsBound, Split, bound_from_rates, eps_fr
 from coalmine.auditor.rounds.composition import SumLaw
 from coalmine.auditor.rounds.monte_carlo import check_thresholds
 from coalmine.auditor.rounds.path import ScoredRound
-from coalmine.auditor.rounds.proposal import BEYOND, DensityFloor, Proposal, density_floors, excess, mixed, reach
+from coalmine.auditor.rounds.proposal import BEYOND, DensityFloor, Proposal, density_floors, excess, mixed
+from coalmine.protocol.errors import StudyError
 
 METHOD = "importance-sampled/betting"
 _PILOT = 1 << 13
@@ -88,7 +89,11 @@ def draw(
     Raises:
         StudyError: a value out of its range.
     """
-    levels = [float(each[0]) for each in check_thresholds(path, thresholds)]
+    levels = [float(each[0]) for each in check_thresholds(path, thresholds) if len(each) == 1]
+    if len(levels) != len(path) or len(proposals) != len(path):
+        raise StudyError(
+            "thresholds or proposals do not match the rounds", where="rounds", remedy="one of each per prefix"
+        )
 
     known = density_floors(path, proposals, max([0.0, *(level for level in levels if math.isfinite(level))]))
 
@@ -187,7 +192,7 @@ def _states(
     spent = np.zeros(n)
     for prefix, (each, proposal) in enumerate(zip(path, proposals, strict=True)):
         background = background_sums(rng, each.projections, each.score.q, n)
-        outside = (background > reach(each, BEYOND)) | (spent > known[prefix].allowance)
+        outside = (background > known[prefix].top) | (spent > known[prefix].allowance)
         yield background, total, np.where(outside, -np.inf, present), np.where(outside, -np.inf, absent)
         if prefix == len(path) - 1:
             return
@@ -214,7 +219,7 @@ def _ranges(
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Bounds on the values with the canary and without it; both values grow with B and with the sum before."""
     last, nothing = prefix[-1], np.zeros(len(known.ends))
-    chances = _values(last, threshold, nothing + reach(last, BEYOND), known.ends, nothing, nothing)
+    chances = _values(last, threshold, nothing + known.top, known.ends, nothing, nothing)
     if len(prefix) == 1 and not last.projections.any():
         (with_canary, without) = chances[:, 0].tolist()
         return (with_canary, with_canary), (without, without)
