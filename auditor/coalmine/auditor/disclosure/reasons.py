@@ -68,9 +68,10 @@ def _bounds(tests: ClassTests, assignment: Assignment, settings: Settings) -> tu
     ]
     if not shown:
         return ()
+    level = percent(1 - settings.alpha) + (" confidence each" if len(shown) > 1 else " confidence")
     return (
-        f"The generator's ε is at least {' and at least '.join(shown)}, each with {percent(1 - settings.alpha)} "
-        f"confidence ({assignment.adjacency}, {assignment.assurance}).",
+        f"The generator's ε is at least {' and at least '.join(shown)} "
+        f"({level}, {assignment.adjacency}, {assignment.assurance}).",
     )
 
 

@@ -86,14 +86,23 @@ class WitnessShape:
     Attributes:
         synthetic: number of the synthetic record, from 1. matches: features that its user shares with the output.
         cosine: for similarity. overlap: words of the longest common run.
+        private, output: both texts as stretches of (words, in common or not).
     """
 
     synthetic: int
     matches: int | None
     cosine: float | None
-    private_words: int
-    synthetic_words: int
     overlap: int
+    private: tuple[tuple[int, bool], ...]
+    output: tuple[tuple[int, bool], ...]
+
+    @property
+    def private_words(self) -> int:
+        return sum(words for words, _ in self.private)
+
+    @property
+    def synthetic_words(self) -> int:
+        return sum(words for words, _ in self.output)
 
 
 @dataclass(frozen=True)

@@ -97,8 +97,8 @@ def _witness(lead: Lead, records: list[str], synthetic: str) -> Witness:
         lead.synthetic + 1,
         lead.matches,
         lead.cosine,
-        sum(len(piece.text.split()) for piece in shown.left),
-        sum(len(piece.text.split()) for piece in shown.right),
         shown.longest,
+        tuple((len(piece.text.split()), piece.shared) for piece in shown.left),
+        tuple((len(piece.text.split()), piece.shared) for piece in shown.right),
     )
     return Witness(shape, shown, lead.feature)

@@ -30,7 +30,7 @@ def counts(audit: DisclosureAudit) -> Figure:
             axes.barh(position, 1 - share, left=share, height=0.55, color=LOSS, lw=0)
             axes.text(1.02, position, f"{row.train:,} of {row.total:,} {row.counted}", va="center", fontsize=8.8)
         axes.axvline(audit.p, color=INK, lw=1.4, ls=(0, (4, 3)))
-        axes.text(audit.p, -0.62, f"chance, {brief(audit.p)}", ha="center", va="bottom", fontsize=8.8, color=QUIET)
+        axes.text(audit.p + 0.012, -0.5, f"chance, {brief(audit.p)}", va="bottom", fontsize=8.8, color=QUIET)
         axes.set_yticks(range(len(found)), [row.name for row in found])
         axes.set_ylim(max(1, len(found)) - 0.4, -0.85)
         axes.set_xlim(0, 1.32)
