@@ -1,5 +1,5 @@
-"""Feature classes treat train and holdout alike: what was copied whatever the split is found on both sides in equal shares,
-and what was copied from train is found there.
+"""Feature classes treat train and holdout alike: what was copied from both is found on both sides in equal shares, and
+what was copied from train is found there.
 
 Given everything but the split, each of 600 copied users is in train with probability 1/2, independently. Bounds are
 five standard deviations, beyond which a normal law has 5.8e-7, and six for the permutation scores; one class has one

@@ -132,7 +132,7 @@ def test_memory_does_not_grow_with_what_only_private_records_hold():
     assert len(index._table.hashes) == before
 
 
-@pytest.mark.parametrize(("n_min", "n_max"), [(0, 5), (5, 4), (-1, -1)])
+@pytest.mark.parametrize(("n_min", "n_max"), [(0, 5), (5, 4), (-1, -1), (11, 20_000)])
 def test_lengths_out_of_range(n_min, n_max):
     with pytest.raises(StudyError, match="n_min"):
         Regurgitation(n_min, n_max)

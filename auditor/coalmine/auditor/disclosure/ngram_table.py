@@ -29,7 +29,7 @@ class Table(NamedTuple):
     slots: NDArray[np.int32]
     hashes: NDArray[np.uint64]
     first: NDArray[np.int32]
-    lengths: NDArray[np.int32]
+    lengths: NDArray[np.int16]
 
 
 class Chains(NamedTuple):

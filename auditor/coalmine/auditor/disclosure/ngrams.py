@@ -27,16 +27,16 @@ _FILL = 0.6
 
 @dataclass(frozen=True)
 class Found:
-    """n-grams of the indexed text with at least one holder, in the order in which they first begin, shorter ones first.
+    """n-grams of the indexed text with k holders, in the order in which they first begin, shorter ones first.
 
     Attributes:
         first: (l,) where each begins first in the indexed words.
         length: (l,) its words.
-        holders: (l, width) distinct holders in the order they were met, then -1.
+        holders: (l, k) ascending.
     """
 
     first: NDArray[np.int32]
-    length: NDArray[np.int32]
+    length: NDArray[np.int16]
     holders: NDArray[np.int32]
 
 
@@ -45,8 +45,8 @@ class NgramIndex:
 
     Args:
         words: (w,) int32 numbers above 0, and 0 after each record.
-        shortest, longest: lengths of the n-grams, 1 <= shortest <= longest.
-        width: distinct holders remembered per n-gram, >= 1.
+        shortest, longest: lengths of the n-grams, 1 <= shortest <= longest < 2^15.
+        width: distinct holders remembered per n-gram, >= 2.
         hash_bits: of the 64 that are used. For tests of collisions; the result does not depend on it.
 
     Raises:
@@ -61,7 +61,7 @@ class NgramIndex:
         self._shortest, self._longest = shortest, longest
         self._mask = np.uint64(2**hash_bits - 1)
         none = np.empty(0, np.int32)
-        self._table = Table(np.full(1, -1, np.int32), np.empty(0, np.uint64), none, none)
+        self._table = Table(np.full(1, -1, np.int32), np.empty(0, np.uint64), none, np.empty(0, np.int16))
         self._holders = np.empty((0, width), np.int32)
         self._entries = 0
         room = count_whole(words, shortest)
@@ -86,19 +86,20 @@ class NgramIndex:
         index = self._mask, self._words, self._chains, self._table, self._entries
         self._entries = note(words, holders, met, self._holders, *lengths, *index)
 
-    def found(self) -> Found:
-        """What has been noted so far."""
-        hit = np.flatnonzero(self._holders[: self._entries, 0] >= 0)
+    def held_by(self, k: int) -> Found:
+        """The n-grams with exactly k holders so far, 1 <= k < width."""
+        holders = self._holders[: self._entries]
+        hit = np.flatnonzero((holders[:, k - 1] >= 0) & (holders[:, k] < 0))
         first, length = self._table.first[hit], self._table.lengths[hit]
-        order = np.argsort(first * np.int64(1 << 32) + length)
-        return Found(first[order], length[order], self._holders[hit[order]])
+        order = np.argsort(first * np.int64(1 << 16) + length)
+        return Found(first[order], length[order], np.sort(holders[hit[order], :k], axis=1))
 
     def _reserve(self, entries: int) -> None:
         _check_size(entries)
         slots, hashes, first, lengths = self._table
         have = len(hashes)
         if entries > have:
-            room = min(_LIMIT, max(entries, have + have // 2))
+            room = min(_LIMIT, max(entries, have + have // 4))
             hashes, first, lengths = _enlarged(hashes, room), _enlarged(first, room), _enlarged(lengths, room)
             self._holders = _enlarged(self._holders, room)
             self._holders[have:] = -1

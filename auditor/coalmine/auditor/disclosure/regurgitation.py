@@ -21,6 +21,7 @@ from coalmine.auditor.disclosure.feature_class import Matches, Material
 from coalmine.auditor.disclosure.ngrams import Found, NgramIndex
 from coalmine.protocol.errors import StudyError
 
+_LONGEST = 10_000
 _BATCH = 1 << 19
 """Words that are looked up at once."""
 
@@ -41,9 +42,11 @@ class Regurgitation:
     hash_bits: int = 64
 
     def __post_init__(self) -> None:
-        if not 1 <= self.n_min <= self.n_max:
+        if not 1 <= self.n_min <= self.n_max <= _LONGEST:
             raise StudyError(
-                f"n-grams of {self.n_min} to {self.n_max} words", where="n-grams", remedy="needs 1 <= n_min <= n_max"
+                f"n-grams of {self.n_min} to {self.n_max} words",
+                where="n-grams",
+                remedy=f"needs 1 <= n_min <= n_max <= {_LONGEST}",
             )
 
     @property
@@ -68,10 +71,8 @@ class Regurgitation:
                 added = pool.submit(index.add, text, users)
             if added is not None:
                 added.result()
-        found = index.found()
-        holders = np.count_nonzero(found.holders >= 0, axis=1)
         spelled = list(numbers)
-        return [_held_by(k, np.flatnonzero(holders == k), found, words, ends, spelled) for k in ks]
+        return [_matches(k, index.held_by(k), words, ends, spelled) for k in ks]
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class _Passages(Sequence[str]):
     """Stretches of numbered words, spelled out when asked for."""
 
     first: NDArray[np.int32]
-    length: NDArray[np.int32]
+    length: NDArray[np.int16]
     words: NDArray[np.int32]
     spelled: Sequence[str]
 
@@ -93,20 +94,14 @@ class _Passages(Sequence[str]):
         return " ".join(self.spelled[number - 1] for number in numbers)
 
 
-def _held_by(
-    k: int,
-    chosen: NDArray[np.intp],
-    found: Found,
-    words: NDArray[np.int32],
-    ends: NDArray[np.int64],
-    spelled: Sequence[str],
+def _matches(
+    k: int, found: Found, words: NDArray[np.int32], ends: NDArray[np.int64], spelled: Sequence[str]
 ) -> Matches:
-    first = found.first[chosen]
     return Matches(
         k=k,
-        holders=np.sort(found.holders[chosen, :k], axis=1).astype(np.int64),
-        features=_Passages(first, found.length[chosen], words, spelled),
-        synthetic=np.searchsorted(ends, first, side="right"),
+        holders=found.holders.astype(np.int64),
+        features=_Passages(found.first, found.length, words, spelled),
+        synthetic=np.searchsorted(ends, found.first, side="right"),
     )
 
 
