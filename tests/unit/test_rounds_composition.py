@@ -11,7 +11,7 @@ from coalmine.auditor.exact import exact_epsilon
 from coalmine.auditor.rounds.composition import compose, exact_epsilons
 from coalmine.auditor.rounds.path import ScoredRound
 from coalmine.protocol import accounting
-from coalmine.protocol.errors import StudyError
+from coalmine.protocol.errors import DataError, StudyError
 from coalmine.protocol.privacy import Mechanism
 
 DELTA = 1e-5
@@ -116,6 +116,8 @@ def test_bad_input_is_refused():
             exact_epsilons([each], delta)
     with pytest.raises(StudyError):
         replace(each, shift=-1.0)
+    with pytest.raises(DataError):
+        ScoredRound.standing_in(each.score, np.empty((0, 1)), 10)
     with pytest.raises(StudyError):
         ScoredRound(each.score, np.array([np.nan]), 1.0)
 

@@ -162,11 +162,11 @@ def best_event(numerator: Array, denominator: Array, delta: float, side: int) ->
     rounds the running sums towards a smaller value, +1 towards a larger one.
     """
     numerator, denominator = numerator.ravel(), denominator.ravel()
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         order = np.argsort(-numerator / denominator)  # 0 / 0 comes last and adds nothing
     rounding = 1 + side * 2 * UNIT * len(order)
     gain = np.cumsum(numerator[order]) * rounding - delta
     cost = np.cumsum(denominator[order]) / rounding
     gained = gain > 0
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return max(0.0, float(np.max(np.log(gain[gained] / cost[gained]), initial=0.0)))

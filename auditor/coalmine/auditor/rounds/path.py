@@ -17,7 +17,7 @@ from coalmine.auditor.background import Array
 from coalmine.auditor.calibration import multiplicities
 from coalmine.auditor.cohorts import check_score
 from coalmine.auditor.score import Score
-from coalmine.protocol.errors import StudyError
+from coalmine.protocol.errors import DataError, StudyError
 
 CONDITIONAL = "conditional on the banks"
 """How every number along one path is labelled."""
@@ -52,7 +52,15 @@ class ScoredRound:
 
     @classmethod
     def standing_in(cls, score: Score, votes: Array, population: int) -> ScoredRound:
-        """The round among N users that (n, r) calibration users stand for, each for several (method, section 4)."""
+        """The round among N users that (n, r) calibration users stand for, each for several (method, section 4).
+
+        Raises:
+            DataError: no calibration user.
+        """
+        if len(votes) == 0:
+            raise DataError(
+                "no calibration user", where="calibration", remedy="split off at least one user for calibration"
+            )
         return cls(score, np.repeat(score.project(votes), multiplicities(population, len(votes))), score.signal)
 
     def ell_mix(self, statistics: Array) -> Array:
