@@ -12,7 +12,7 @@ from coalmine.server.synthesise.corpus import Record
 from coalmine.server.synthesise.lessons import lessons, prompt
 from coalmine.server.synthesise.recipe import Asking, Schedule, Shape
 from coalmine.server.synthesise.tiny_model import TinyModel
-from coalmine.server.synthesise.training import _private_step, fit, record_losses
+from coalmine.server.synthesise.training import _batches, _private_step, fit, record_losses
 from coalmine.server.synthesise.writing import choose, write
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
@@ -129,3 +129,12 @@ def test_a_text_ends_where_the_context_ends(monkeypatch):
     monkeypatch.setattr(type(PIECES), "decode", lambda self, pieces: lengths.append(len(pieces)) or "text")
     write(model(), PIECES, ["a"] * 20, Asking(longest=1000), 4, lambda done: None)
     assert max(lengths) == SHAPE.context - len(prompt("a", PIECES))
+
+
+def test_batches_hold_every_lesson_once_and_change():
+    rng = np.random.default_rng(0)
+    first, second = (list(_batches(LESSONS, 7, rng)) for _ in range(2))
+    for batches in (first, second):
+        assert sorted(id(lesson) for batch in batches for lesson in batch) == sorted(map(id, LESSONS))
+        assert sorted(map(len, batches))[1:] == [7] * (len(batches) - 1)
+    assert first != second

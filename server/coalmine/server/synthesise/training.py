@@ -25,6 +25,8 @@ _IGNORED = -100
 _AT_ONCE = 32
 """Records whose gradients are held one by one: memory is this many times the trained weights."""
 _WARM_UP = 0.05
+_SORTED_TOGETHER = 8
+"""Batches of ordinary training whose records are sorted by length."""
 
 
 @contextmanager
@@ -52,9 +54,7 @@ def fit(
     slope = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _pace(step, steps))
     with one_thread():
         for _ in range(schedule.epochs):
-            order = rng.permutation(len(lessons))
-            for first in range(0, len(order), schedule.batch):
-                batch = [lessons[index] for index in order[first : first + schedule.batch]]
+            for batch in _batches(lessons, schedule.batch, rng):
                 loss = record_losses(model, batch).mean()
                 if not bool(torch.isfinite(loss)):
                     raise ModelError("training diverged", where="learning_rate", remedy="a smaller one")
@@ -109,6 +109,16 @@ def fit_privately(
         watched.remove_hooks()
         for parameter in trained:
             parameter.grad = None
+
+
+def _batches(lessons: Sequence[Lesson], size: int, rng: np.random.Generator) -> Iterator[list[Lesson]]:
+    """Every lesson once, at random, but with others of about its length: half of a mixed batch would be padding."""
+    order = rng.permutation(len(lessons))
+    for first in range(0, len(order), _SORTED_TOGETHER * size):
+        near = sorted(order[first : first + _SORTED_TOGETHER * size], key=lambda index: len(lessons[index].pieces))
+        starts = range(0, len(near), size)
+        for place in rng.permutation(len(starts)):
+            yield [lessons[index] for index in near[starts[place] : starts[place] + size]]
 
 
 def _private_step(
