@@ -95,7 +95,7 @@ def test_user_match_without_learning(kind, p):
             ("mask", by_mask(scores > 0.5, train, assignment, ALPHA)),
             ("count", by_count(scores, 30, train, assignment, ALPHA, rng)),
             ("split", by_split(scores, train, assignment, ALPHA, rng)),
-            ("grid", by_grid(scores, (5, 10, 20, 40), train, assignment, ALPHA, rng)),
+            ("grid", by_grid(scores, (5, 10, 20), train, assignment, ALPHA, rng)),
         ):
             if found is not None:  # the split may choose a threshold that nobody else reaches
                 rejected[name] += found.p_value <= ALPHA
@@ -118,7 +118,7 @@ def test_a_threshold_chosen_on_the_tested_users_would_be_found_out():
 @pytest.mark.parametrize(("kind", "p"), [(BERNOULLI, 0.5), (FIXED, 0.25)])
 @pytest.mark.parametrize("law", ["counts", "few counts", "continuous"])
 def test_the_area_without_learning(kind, p, law, monkeypatch):
-    monkeypatch.setattr("coalmine.auditor.disclosure.roc.RESAMPLES", 199)
+    monkeypatch.setattr("coalmine.auditor.disclosure.roc.RESAMPLES", 99)
     rng = np.random.default_rng(16)
     rejected = 0
     for _ in range(REPETITIONS):
@@ -146,8 +146,9 @@ def test_two_samples_without_learning(kind, p, monkeypatch):
     assert REPETITIONS * ALPHA / 2 < rejected <= MOST
 
 
-def test_every_test_rejects_a_leak():
+def test_every_test_rejects_a_leak(monkeypatch):
     """Holders of a match, and users with large scores, are in train four times of five: found in nearly every run."""
+    monkeypatch.setattr("coalmine.auditor.disclosure.two_sample.PERMUTATIONS", 199)
     rng = np.random.default_rng(18)
     found = dict.fromkeys(("feature", "hoeffding", "user", "split", "area", "two"), 0)
     runs = 100
