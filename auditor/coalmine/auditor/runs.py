@@ -13,8 +13,12 @@ from dataclasses import asdict, dataclass, replace
 from coalmine.auditor.report.summary import Row, best, rows
 from coalmine.auditor.report.wording import verdict
 from coalmine.auditor.result import RoundAudit
+from coalmine.auditor.rounds.study import RoundsAudit, largest
+from coalmine.auditor.rounds.study import verdict as rounds_verdict
 from coalmine.auditor.sweep import Sweep
+from coalmine.auditor.utility.result import utility_metrics
 from coalmine.protocol.finding import Evidence, Verdict
+from coalmine.protocol.privacy import Claim
 
 _LONGEST_PARAM = 6000
 """Characters that MLflow stores of a parameter."""
@@ -28,6 +32,7 @@ class Run:
     Attributes:
         step: the round, from 1; of every metric.
         parent: index of the parent among the runs that are logged together; ``None``: the first of them.
+        series: further metrics, each with a step of its own.
         metrics: finite numbers. What is infinite or undefined stands in ``tags`` as ``not_finite/<metric>``.
     """
 
@@ -37,6 +42,7 @@ class Run:
     metrics: dict[str, float]
     tags: dict[str, str]
     parent: int | None = None
+    series: tuple[tuple[int, dict[str, float]], ...] = ()
 
 
 def runs(audit: RoundAudit, round: int = 1) -> tuple[Run, ...]:
@@ -46,6 +52,59 @@ def runs(audit: RoundAudit, round: int = 1) -> tuple[Run, ...]:
         _run(f"round {round}", "round", round, _params(audit), _round_metrics(audit), _study_tags(audit)),
         *(_attack(audit, row, round) for row in rows(audit)),
     )
+
+
+def rounds_runs(audit: RoundAudit, over: RoundsAudit) -> tuple[Run, ...]:
+    """The study's run, then its children: every round, and every attack with a value after each round.
+
+    Args:
+        audit: of the first round. over: of all of them.
+    """
+    study, _, *attacks = runs(audit)
+    last = over.claims[-1].rounds
+    params = {**study.params, "rounds": str(last)}
+    verdicts = {"verdict": rounds_verdict(over).value, "conditional": "on the banks that came out"}
+    tags = {**_study_tags(audit), **verdicts}
+    best = [(claim.rounds, _prefix_metrics(over, tuple(over.paths), claim)) for claim in over.claims]
+    each = [
+        _run(f"round {step}", "round", step, params, metrics, tags | {"bank_digest": over.bank_digests[step - 1]})
+        for step, metrics in best
+    ]
+    seconds = {key: value for key, value in study.metrics.items() if key.startswith("seconds/")}
+    return (
+        replace(study, metrics=seconds, params=params, tags=study.tags | verdicts, series=tuple(best)),
+        *each,
+        *(
+            replace(
+                run,
+                metrics={},
+                tags=run.tags | {"conditional": verdicts["conditional"]},
+                series=tuple((claim.rounds, _prefix_metrics(over, (run.name,), claim)) for claim in over.claims),
+            )
+            for run in attacks
+        ),
+    )
+
+
+def _prefix_metrics(over: RoundsAudit, attacks: tuple[str, ...], claim: Claim) -> dict[str, float]:
+    """The largest values after so many rounds, over attacks and canaries; what is not finite is left out."""
+    found = {
+        name: max(largest(over.paths[attack], claim.rounds, estimator) for attack in attacks)
+        for name, estimator in (
+            ("eps/exact", "exact"),
+            ("eps/lower/monte-carlo", "monte_carlo"),
+            ("eps/lower/variance-reduced", "variance_reduced"),
+        )
+    }
+    metrics = {
+        "eps/theory": claim.eps_pld_upper,
+        "eps/theory_prv": claim.eps_prv,
+        "tightness": found["eps/exact"] / claim.eps_pld_upper,
+        **found,
+    }
+    if over.utility:
+        metrics |= utility_metrics(over.utility[claim.rounds - 1])
+    return {key: value for key, value in metrics.items() if math.isfinite(value)}
 
 
 def sweep_runs(sweep: Sweep) -> tuple[Run, ...]:

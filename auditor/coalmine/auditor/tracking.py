@@ -28,7 +28,7 @@ from coalmine.protocol.errors import StorageError, StudyError
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-ARTIFACTS = ("report.html", "figures/*.svg", "figures/*.png", "releases/*.parquet")
+ARTIFACTS = ("report.html", "rounds.html", "figures/*.svg", "figures/*.png", "releases/*.parquet")
 """What is copied from a study's folder, and nothing else: a folder may hold caches and keys too."""
 SPOOL = "mlflow-spool"
 _ID = "coalmine.record"
@@ -192,7 +192,11 @@ def _log(client: MlflowClient, record: _Record, files: Path, artifacts: Path | N
                 ids.append(made.info.run_id)
             client.log_batch(
                 ids[-1],
-                metrics=[Metric(key, value, record.milliseconds, run.step) for key, value in run.metrics.items()],
+                metrics=[
+                    Metric(key, value, record.milliseconds, step)
+                    for step, metrics in ((run.step, run.metrics), *run.series)
+                    for key, value in metrics.items()
+                ],
                 params=[Param(key, value) for key, value in run.params.items()],
                 tags=[RunTag(key, value) for key, value in tags.items()],
             )

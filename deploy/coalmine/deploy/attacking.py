@@ -16,14 +16,17 @@ from coalmine.auditor.collector import Collector
 from coalmine.auditor.eps_bound import Split
 from coalmine.auditor.result import CanaryAudit, PoolAccount
 from coalmine.auditor.rounds.audit import audit_path
+from coalmine.auditor.rounds.replay import replicas_evidence
 from coalmine.auditor.rounds.result import PathAudit
 from coalmine.clients.client import Client
 from coalmine.deploy.campaign import Campaign
 from coalmine.deploy.journal import Journal
 from coalmine.deploy.planting import Planted, Pool, build_pool, canary_client, choose, embed_nonces, place
+from coalmine.deploy.replicas import run_replicas
 from coalmine.deploy.simulation import SimulatedPopulation
 from coalmine.deploy.study import Study
 from coalmine.protocol.bank import Bank, commit
+from coalmine.protocol.finding import Evidence
 from coalmine.protocol.pool import TextPool
 from coalmine.protocol.ports import Advance
 from coalmine.protocol.release import Release
@@ -36,10 +39,12 @@ class Attacked:
 
     Attributes:
         canaries: the audit of round one, canary by canary. paths: of all rounds, where there are several.
+        replicas: per prefix what adaptive replicas of the first canary prove, or empty.
     """
 
     canaries: tuple[CanaryAudit, ...]
-    paths: tuple[PathAudit, ...]
+    paths: tuple[PathAudit, ...] = ()
+    replicas: tuple[Evidence, ...] = ()
 
 
 def run_attacks(campaign: Campaign) -> tuple[dict[str, Attacked], Mapping[PoolKind, tuple[PoolAccount, ...]]]:
@@ -75,10 +80,39 @@ def run_attacks(campaign: Campaign) -> tuple[dict[str, Attacked], Mapping[PoolKi
                 found[attack.name].append(done)
         results = {name: [audit.result() for audit in some] for name, some in found.items()}
     attacked = {
-        name: Attacked(tuple(one.first for one in some), tuple(one.path for one in some if one.path is not None))
+        name: Attacked(
+            tuple(one.first for one in some),
+            tuple(one.path for one in some if one.path is not None),
+            _adaptive(ATTACKS[name], canaries, pools, some[0].path, campaign),
+        )
         for name, some in results.items()
     }
     return attacked, accounts
+
+
+def _adaptive(
+    attack: Attack,
+    canaries: Mapping[tuple[CanaryKind, int], Client],
+    pools: Mapping[tuple[PoolKind, int], Pool],
+    path: PathAudit | None,
+    campaign: Campaign,
+) -> tuple[Evidence, ...]:
+    """Replicas of the first canary, against the thresholds of its path."""
+    study, count = campaign.study, campaign.study.audit.replicas
+    if path is None or count == 0:
+        return ()
+    name = f"{attack.name}-replicas"
+    kept = campaign.journal.finding(name, tuple[Evidence, ...])
+    if kept is None:
+        client = canaries[attack.canary, 1]
+        probes = choose(attack, 1, client, pools[attack.pool, 1], study, campaign.rounds[0])
+        with campaign.workshop.stages.stage(f"replicas of {attack.name}", 2 * count, "runs") as advance:
+            absent, eligible = run_replicas(attack, client, probes, campaign, advance)
+        thresholds = [prefix.threshold if prefix.threshold is not None else 0.0 for prefix in path.prefixes]
+        settings = _settings(study, campaign.workshop.workers)
+        kept = replicas_evidence(absent, eligible, thresholds, study.privacy.delta, settings.alpha, settings.split)
+        campaign.journal.keep_finding(name, kept, tuple[Evidence, ...])
+    return tuple(kept)
 
 
 @dataclass(frozen=True)
@@ -91,7 +125,7 @@ class Audits:
 
 def _keep(journal: Journal, name: str, advance: Advance, done: Future[Audits]) -> None:
     if done.exception() is None:
-        journal.keep_finding(name, done.result())
+        journal.keep_finding(name, done.result(), Audits)
         advance(1)
 
 

@@ -59,8 +59,8 @@ class Journal:
         write_text(path.with_suffix(".json"), json.dumps(asdict(tally)))
         write_bank(bank, path)
 
-    def finding(self, name: str, kind: type[Any]) -> Any | None:
-        """A finished audit."""
+    def finding(self, name: str, kind: Any) -> Any | None:
+        """A finished audit of some type."""
         path = self._finding(name)
         if not path.exists():
             return None
@@ -69,11 +69,11 @@ class Journal:
         except (OSError, ValueError) as error:
             raise StorageError("a finished audit is damaged", where=str(path), remedy="remove this file") from error
 
-    def keep_finding(self, name: str, finding: Any) -> None:
+    def keep_finding(self, name: str, finding: Any, kind: Any) -> None:
         """Keep a finished audit. Everything in it may be published."""
         path = self._finding(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(TypeAdapter(type(finding)).dump_python(finding, mode="json")))
+        write_text(path, json.dumps(TypeAdapter(kind).dump_python(finding, mode="json")))
 
     def _release(self, number: int) -> Path:
         return self._folder / "releases" / f"round-{number + 1}.parquet"

@@ -19,6 +19,7 @@ from coalmine.protocol.errors import BankError, ModelError
 from coalmine.protocol.pool import Tally, TextPool
 from coalmine.protocol.ports import Advance, Encoder, Generator
 from coalmine.protocol.privacy import Mechanism
+from coalmine.protocol.randomness import Purpose, stream
 from coalmine.server.bank_file import read_bank
 from coalmine.server.generate.collect import collect_samples
 
@@ -72,6 +73,8 @@ def build_bank(
     Raises:
         BankError: a file that is not a bank, or of another size. ModelError: a bank made for another encoder.
     """
+    if study.bank.file is None and study.bank.source == "auxiliary":
+        return _public_bank(study, encoder, people)
     if study.bank.file is None:
         exclude = {record for user in people.splits.canaries for record in user.records}
         pool = collect_samples(generator, people.labels, study.bank.size, study.seed, exclude=exclude, progress=advance)
@@ -90,6 +93,32 @@ def build_bank(
             remedy="set bank.size",
         )
     return bank, TextPool(bank.texts, tuple(range(len(bank))), f"file/{study.bank.file.name}", Tally(asked=0))
+
+
+def _public_bank(study: Study, encoder: Encoder, people: People) -> tuple[Bank, TextPool]:
+    """A bank of public users' own records, in an order of the study's seed.
+
+    Raises:
+        BankError: they hold too few distinct texts.
+    """
+    exclude = {record for user in people.splits.canaries for record in user.records}
+    labelled = {
+        record: label
+        for user in people.splits.aux
+        for record, label in zip(user.records, user.labels, strict=True)
+        if record not in exclude
+    }
+    texts = list(labelled)
+    if len(texts) < study.bank.size:
+        raise BankError(
+            f"the auxiliary users hold {len(texts)} distinct texts, a bank of {study.bank.size} is asked for",
+            where="bank.source",
+            remedy="set bank.size lower, take more auxiliary users, or write the bank from labels",
+        )
+    order = stream(study.seed, Purpose.GENERATOR, user="auxiliary bank").permutation(len(texts))[: study.bank.size]
+    chosen = tuple(texts[index] for index in order)
+    bank = Bank(chosen, tuple(labelled[text] for text in chosen), encoder.id)
+    return bank, TextPool(chosen, tuple(range(len(chosen))), "records of auxiliary users", Tally(asked=0))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from coalmine.auditor.attacks import ATTACKS, PoolKind
 from coalmine.auditor.result import PoolAccount, RoundAudit
-from coalmine.auditor.rounds.result import PathAudit
+from coalmine.auditor.rounds.study import RoundsAudit
 from coalmine.auditor.summarise import attack_audit, replay_p_value
 from coalmine.deploy.attacking import Attacked, account, run_attacks
 from coalmine.deploy.campaign import Campaign, Workshop, open_campaign
@@ -18,6 +18,7 @@ from coalmine.deploy.parts import comings_and_goings, randomness
 from coalmine.deploy.path import Step, claims
 from coalmine.deploy.prepare import People
 from coalmine.deploy.study import Study
+from coalmine.deploy.utility import utility
 from coalmine.protocol.bank import commit
 from coalmine.protocol.ports import Encoder, Generator
 from coalmine.protocol.privacy import Claim
@@ -29,13 +30,12 @@ class Outcome:
 
     Attributes:
         audit: of the first round. steps: the rounds on the banks without probes.
-        claims: after 1, ..., T rounds. paths: by attack, the audit of all rounds of each canary; empty for one round.
+        rounds: of all of them, where there are several.
     """
 
     audit: RoundAudit
     steps: tuple[Step, ...]
-    claims: tuple[Claim, ...]
-    paths: dict[str, tuple[PathAudit, ...]]
+    rounds: RoundsAudit | None
 
 
 def run(study: Study, crowd: People, workshop: Workshop, journal: Journal) -> Outcome:
@@ -50,7 +50,30 @@ def run(study: Study, crowd: People, workshop: Workshop, journal: Journal) -> Ou
     with workshop.stages.stage("accounting"):
         promised = accounting.result()
     audit = round_audit(campaign, study, attacked, accounts, promised[0])
-    return Outcome(audit, campaign.steps, promised, {name: found.paths for name, found in attacked.items()})
+    return Outcome(audit, campaign.steps, rounds_audit(campaign, attacked, promised))
+
+
+def rounds_audit(
+    campaign: Campaign, attacked: Mapping[str, Attacked], promised: tuple[Claim, ...]
+) -> RoundsAudit | None:
+    """What all rounds show together; ``None`` for a study of one round that measures no utility."""
+    study = campaign.study
+    if study.rounds.count == 1:
+        return None
+    return RoundsAudit(
+        study=study.study,
+        mechanism=study.privacy.mechanism(),
+        claims=promised,
+        eligible=study.data.test,
+        randomness=randomness(study).kind,
+        bank_digests=tuple(commit(step.bank).digest for step in campaign.steps),
+        dataset_digest=campaign.crowd.digest,
+        alpha=study.audit.alpha,
+        trials=study.audit.trials,
+        paths={name: found.paths for name, found in attacked.items()},
+        replicas={name: found.replicas for name, found in attacked.items() if found.replicas},
+        utility=utility(campaign) if study.utility.measure else (),
+    )
 
 
 def round_audit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from contextlib import redirect_stdout
@@ -32,7 +33,6 @@ def conduct(study: Study, as_json: bool, *, resume: bool = False, accept_changes
     """
     from rich.console import Console
 
-    from coalmine.auditor.report.record import dumps
     from coalmine.auditor.report.table import to_rich
 
     console = Console(stderr=True)
@@ -45,7 +45,7 @@ def conduct(study: Study, as_json: bool, *, resume: bool = False, accept_changes
                 crowd, manifest = _begin(study, stages, resume, accept_changes)
                 outcome = _audit(study, stages, crowd)
             if as_json:
-                sys.stdout.write(dumps(outcome.audit) + "\n")
+                sys.stdout.write(_findings(outcome) + "\n")
                 sys.stdout.flush()
             with redirect_stdout(sys.stderr):
                 report = _publish(outcome, stages, folder)
@@ -58,7 +58,12 @@ def conduct(study: Study, as_json: bool, *, resume: bool = False, accept_changes
         raise
     if not as_json:
         people = Console()
-        people.print(to_rich(outcome.audit, people.width))
+        if outcome.rounds is None:
+            people.print(to_rich(outcome.audit, people.width))
+        else:
+            from coalmine.auditor.report.rounds import to_rich as rounds_to_rich
+
+            people.print(rounds_to_rich(outcome.rounds))
     tell_tracked(console, tracked)
     console.print(f"report: {report}", highlight=False, soft_wrap=True)
 
@@ -98,17 +103,30 @@ def _publish(outcome: Outcome, stages: Stages, folder: Path) -> Path:
 
     with stages.stage("report"):
         write_bank(outcome.steps[0].bank, folder / "bank.parquet")
-        return publish(outcome.audit, folder)
+        if outcome.rounds is None:
+            return publish(outcome.audit, folder)
+        from coalmine.auditor.report.rounds import publish as publish_rounds
+
+        page = publish_rounds(outcome.rounds, folder)
+        publish(outcome.audit, folder)
+        return page
 
 
 def _track(study: Study, outcome: Outcome, stages: Stages, folder: Path, manifest: Manifest) -> Tracked | None:
     if not study.tracking.mlflow:
         return None
-    from coalmine.auditor.tracking import Begun, Tracking, track
+    from coalmine.auditor.tracking import Begun, Tracking, track, track_runs
 
     with stages.stage("MLflow"):
         settings = Tracking(study.tracking.team, study.tracking.uri)
-        return track(outcome.audit, folder, settings, begun=Begun(manifest.record, manifest.began))
+        begun = Begun(manifest.record, manifest.began)
+        if outcome.rounds is None:
+            return track(outcome.audit, folder, settings, begun=begun)
+        from coalmine.auditor.report.rounds import records
+        from coalmine.auditor.runs import rounds_runs
+
+        told = rounds_runs(outcome.audit, outcome.rounds)
+        return track_runs(study.study, told, records(outcome.rounds), folder, settings, begun)
 
 
 def tell_tracked(console: Console, tracked: Tracked | None) -> None:
@@ -116,6 +134,17 @@ def tell_tracked(console: Console, tracked: Tracked | None) -> None:
     if tracked is not None:
         notice = tracked.notice or f"MLflow: {tracked.store}, run {tracked.run_id}"
         console.print(notice, style="yellow" if tracked.notice else "", highlight=False, soft_wrap=True)
+
+
+def _findings(outcome: Outcome) -> str:
+    """What programs read: of all rounds together, where there are several."""
+    if outcome.rounds is None:
+        from coalmine.auditor.report.record import dumps
+
+        return dumps(outcome.audit)
+    from coalmine.auditor.report.rounds import to_json
+
+    return json.dumps(to_json(outcome.rounds), allow_nan=False, ensure_ascii=False)
 
 
 def remove_if_unused(folder: Path) -> None:

@@ -77,6 +77,9 @@ class BankSection(Section):
     """The candidates before probes are planted."""
 
     size: Count = 2048
+    source: Literal["labels", "auxiliary"] = Field(
+        "labels", description="labels: generated from public labels; auxiliary: records of the auxiliary users"
+    )
     file: Path | None = Field(None, description="a bank written by `coalmine bank build`, instead of generating one")
 
 
@@ -170,6 +173,9 @@ class AuditSection(Section):
     split: Literal["four", "two"] = "four"
     trials: Count = 1_000_000
     reduced_trials: Count = 100_000
+    replicas: int = Field(
+        0, ge=0, description="whole adaptive runs per hypothesis of every attack's first canary; 0: none"
+    )
     replays: int = Field(64, ge=0, description="real rounds per hypothesis, canary and attack; 0: none")
     one_run: OneRunSection | None = None
 

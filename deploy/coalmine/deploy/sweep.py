@@ -126,5 +126,5 @@ def _point(
     for (owner, name), audits in zip(owners, found, strict=True):
         if owner == index and audits is not None:
             own[name].append(audits)
-    attacked = {name: Attacked(tuple(one.first for one in some), ()) for name, some in own.items()}
+    attacked = {name: Attacked(tuple(one.first for one in some)) for name, some in own.items()}
     return round_audit(campaign, study, attacked, accounts, promised)

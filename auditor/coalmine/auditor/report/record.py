@@ -29,11 +29,15 @@ def _adapter() -> TypeAdapter[RoundAudit]:
 
 def to_json(audit: RoundAudit) -> dict[str, Any]:
     """Strings, finite numbers, booleans, ``None``, lists and dicts only; field names are those of ``RoundAudit``."""
-    document = _adapter().dump_python(audit, mode="json")
+    return {"format": FORMAT, **strict(_adapter().dump_python(audit, mode="json"))}
+
+
+def strict(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with ``null`` for every number that is not finite, and what each was under ``not_finite``."""
     infinite = dict(_not_finite(document, ""))
     for pointer in infinite:
         _put(document, pointer, None)
-    return {"format": FORMAT, **document, "not_finite": infinite}
+    return {**document, "not_finite": infinite}
 
 
 def from_json(document: dict[str, Any]) -> RoundAudit:

@@ -1,0 +1,206 @@
+"""Audited rounds for people: one figure, one table, one page, and strict JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+from pydantic import TypeAdapter
+
+from coalmine.auditor.attacks import ATTACKS
+from coalmine.auditor.report import style
+from coalmine.auditor.report.record import strict
+from coalmine.auditor.report.rounds_figure import privacy_and_utility
+from coalmine.auditor.report.wording import down, percent, qualifiers
+from coalmine.auditor.report.write import write_bytes, write_text
+from coalmine.auditor.rounds.study import RoundsAudit, contradicted, largest, verdict
+from coalmine.auditor.utility.result import Repeated
+from coalmine.protocol.errors import StorageError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+FORMAT = "coalmine rounds 1"
+_ESTIMATORS = {"exact": "exact ε", "monte_carlo": "MC ε ≥", "variance_reduced": "VR ε ≥"}
+
+
+def headline(audit: RoundsAudit) -> str:
+    """The claims of the first and the last round."""
+    first, last = audit.claims[0], audit.claims[-1]
+    return (
+        f"{audit.study}: {last.rounds} rounds, claim ε ≤ {last.eps_pld_upper:.4f} (PLD; PRV {last.eps_prv:.3f}), after"
+        f" one round {first.eps_pld_upper:.4f}; q = {last.q:g}, σ = {last.sigma:g}"
+    )
+
+
+def table(audit: RoundsAudit, estimator: str = "exact") -> list[dict[str, str]]:
+    """One row per attack, a column per prefix: the largest value over its canaries."""
+    rounds = [claim.rounds for claim in audit.claims]
+    rows = [
+        {"attack": "claim (PLD)", **{str(claim.rounds): f"{claim.eps_pld_upper:.3f}" for claim in audit.claims}},
+        {"attack": "claim (PRV)", **{str(claim.rounds): f"{claim.eps_prv:.3f}" for claim in audit.claims}},
+    ]
+    for attack, paths in audit.paths.items():
+        values = {str(number): down(largest(paths, number, estimator)) for number in rounds}
+        rows.append({"attack": attack, **values})
+    return rows
+
+
+def records(audit: RoundsAudit) -> list[dict[str, Any]]:
+    """One plain record per attack, canary and prefix."""
+    return [
+        {
+            "attack": attack,
+            "canary": path.canary,
+            "rounds": prefix.rounds,
+            "claim": claim.eps_pld_upper,
+            "eps_exact": prefix.exact.eps_lower,
+            "eps_monte_carlo": prefix.monte_carlo.eps_lower,
+            "eps_variance_reduced": prefix.variance_reduced.eps_lower,
+            "tpr": prefix.tpr,
+            "fpr": prefix.fpr,
+        }
+        for attack, paths in audit.paths.items()
+        for path in paths
+        for prefix, claim in zip(path.prefixes, audit.claims, strict=True)
+    ]
+
+
+def to_rich(audit: RoundsAudit) -> RenderableType:
+    """Exact epsilon after each round, and what trials certify after the last."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    last = audit.claims[-1]
+    shown = Table(
+        title=Text(headline(audit), style="bold"),
+        caption=Text(
+            f"{qualifiers(last)}\nexact ε of the strongest canary after 1, 2, ... rounds, conditional on the banks that"
+            f" came out.\nMC ≥, VR ≥: certified after all rounds from trials ({percent(1 - audit.alpha)} per attack over"
+            " all its canaries).",
+            style="dim",
+        ),
+        title_justify="left",
+        caption_justify="left",
+        header_style="bold",
+    )
+    shown.add_column("attack", no_wrap=True)
+    for claim in audit.claims:
+        shown.add_column(str(claim.rounds), justify="right", no_wrap=True)
+    for name in ("MC ≥", "VR ≥", "of claim"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    broken = {attack for attack, _ in contradicted(audit)}
+    for row in table(audit):
+        attack = row["attack"]
+        last_cells = ["", "", ""]
+        if attack in audit.paths:
+            paths = audit.paths[attack]
+            exact = largest(paths, last.rounds, "exact")
+            last_cells = [
+                down(largest(paths, last.rounds, "monte_carlo")),
+                down(largest(paths, last.rounds, "variance_reduced")),
+                percent(exact / last.eps_pld_upper),
+            ]
+        shown.add_row(*row.values(), *last_cells, style="bold red" if attack in broken else "")
+    parts: list[RenderableType] = [shown]
+    if audit.utility:
+        parts.append(_utility_table(audit))
+    return Group(*parts, Text(f"\nVerdict: {verdict(audit).value}", style="bold"))
+
+
+def to_json(audit: RoundsAudit) -> dict[str, Any]:
+    """Strict JSON, in the manner of ``findings.json``."""
+    return {"format": FORMAT, **strict(TypeAdapter(RoundsAudit).dump_python(audit, mode="json"))}
+
+
+def publish(audit: RoundsAudit, folder: Path) -> Path:
+    """Write ``figures/rounds.*``, ``rounds.html`` and, last, ``rounds.json``.
+
+    Returns:
+        The path of ``rounds.html``.
+
+    Raises:
+        StorageError: no space or no permission.
+    """
+    pictures = folder / "figures"
+    try:
+        pictures.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(error.strerror or "cannot be made", where=str(pictures)) from error
+    drawing = privacy_and_utility(audit)
+    picture = style.svg(drawing)
+    write_text(pictures / "rounds.svg", picture)
+    write_bytes(pictures / "rounds.png", style.png(drawing))
+    page = write_text(folder / "rounds.html", _page(audit, picture))
+    document = json.dumps(to_json(audit), allow_nan=False, ensure_ascii=False, indent=1)
+    write_text(folder / "rounds.json", document + "\n")
+    return page
+
+
+def _page(audit: RoundsAudit, picture: str) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    package = PackageLoader("coalmine.auditor", "report")
+    environment = Environment(loader=package, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters |= {"down": down, "percent": percent}
+    css = package.get_source(environment, "report.css")[0]
+    return environment.get_template("rounds.html.j2").render(
+        audit=audit,
+        headline=headline(audit),
+        qualifiers=qualifiers(audit.claims[-1]),
+        tables={heading: table(audit, name) for name, heading in _ESTIMATORS.items()},
+        level=percent(1 - audit.alpha),
+        ideas={name: ATTACKS[name].idea for name in audit.paths},
+        utility=_utility_rows(audit),
+        verdict=verdict(audit).value,
+        contradicted=contradicted(audit),
+        figure=Markup(style.inline(picture, "rounds", "Privacy and utility over rounds")),
+        css=Markup(css),
+    )
+
+
+def _utility_rows(audit: RoundsAudit) -> list[dict[str, str]]:
+    """Ceiling, floor and every round: mean and spread over seeds."""
+    if not audit.utility:
+        return []
+    against = audit.utility[0].references
+    rows = [
+        {
+            "": "other real users (ceiling)",
+            "MAUVE": _mean(against.mauve_ceiling),
+            "accuracy": _mean(against.accuracy_real),
+        },
+        *(
+            {"": f"round {found.rounds}", "MAUVE": _mean(found.mauve), "accuracy": _mean(found.accuracy)}
+            for found in audit.utility
+        ),
+        {"": "round-zero bank (floor)", "MAUVE": _mean(against.mauve_floor), "accuracy": _mean(against.accuracy_floor)},
+    ]
+    if against.majority is not None:
+        rows.append({"": "majority class", "MAUVE": "–", "accuracy": f"{against.majority:.3f}"})
+    return rows
+
+
+def _mean(found: Repeated | None) -> str:
+    return "–" if found is None else f"{found.mean:.3f} ± {found.spread:.3f}"
+
+
+def _utility_table(audit: RoundsAudit) -> RenderableType:
+    from rich.table import Table
+
+    size = audit.utility[0].references.size
+    shown = Table(
+        title="Utility of the synthetic texts, against public users",
+        caption=f"{size} texts on either side; mean and standard deviation over seeds; heuristic",
+        title_justify="left",
+        caption_justify="left",
+        header_style="bold",
+    )
+    for name in ("", "MAUVE", "accuracy"):
+        shown.add_column(name, justify="right" if name else "left", no_wrap=True)
+    for row in _utility_rows(audit):
+        shown.add_row(*row.values())
+    return shown
