@@ -16,7 +16,8 @@ from coalmine.clients.population.conditions import Conditions, Deadline
 from coalmine.clients.shard import Hosted
 from coalmine.deploy.cluster import cluster
 from coalmine.protocol.bank import Bank, commit
-from coalmine.protocol.errors import CommitmentMismatch
+from coalmine.protocol.errors import CommitmentMismatch, ContributionError, RoundAborted
+from coalmine.protocol.noise import SharedNoise
 from coalmine.protocol.privacy import Mechanism
 from coalmine.protocol.randomness import Protected, Simulated, participates
 from coalmine.server.aggregate import draw_noise
@@ -130,6 +131,20 @@ def test_clients_that_come_and_go_give_the_same_releases_on_any_number_of_shards
         drawn = np.array([participates(SIMULATED.participation_key, 7, user, MECHANISM.q) for user in users])
         np.testing.assert_allclose(_histograms(one, [7])[0] - noise, drawn @ seen, atol=1e-12)
         one, four = start(1, conditions=coming), start(4, conditions=coming)  # a round is released once
+
+
+def test_noise_in_shares_is_the_same_on_any_number_of_shards_and_an_abort_comes_home(start):
+    sharing = SharedNoise(10, 40)
+    one, four = start(1, sharing=sharing), start(4, sharing=sharing)
+    releases = _histograms(one, range(3))
+    np.testing.assert_array_equal(releases, _histograms(four, range(3)))
+    assert not np.array_equal(releases, _histograms(start(1), range(3)))
+    alone = start(2, sharing=SharedNoise(60, None))
+    with pytest.raises(RoundAborted, match="round 5: fewer than 60 participants survived") as caught:
+        _histograms(alone, [5])
+    assert caught.value.exit_code == 2
+    with pytest.raises(ContributionError, match="already released"):
+        _histograms(alone, [5])
 
 
 def test_nothing_is_spilled_to_disk(start):
