@@ -35,6 +35,9 @@ Array = NDArray[np.float64]
 INCLUSION = 0.5
 _CURVE_EPSILONS = np.concatenate([np.linspace(0.0, 12.0, 300), np.geomspace(12.1, 100.0, 60)])
 """Each gives two lines below the trade-off curve; how many only says how close they come to it."""
+_CURVE_CELL = 1e-3
+"""Of the privacy loss: ten times the accounting's own and ten times as fast; deltas are a little larger, never smaller
+(by less than 1e-6 for six rounds at q = 0.1)."""
 _SIGMA_REACH = 4.0
 _SIGMA_PRECISION = 0.01
 
@@ -164,7 +167,8 @@ def audit(seen: Guesses, say_in: int, say_out: int, claim: Claim, level: float) 
 
 def claim_curve(q: float, sigma: float, rounds: int) -> Callable[[float], float]:
     """A lower estimate of the inverse blow-up of ``rounds`` subsampled Gaussians, from the pessimistic PLD."""
-    return inverse_blow_up(_CURVE_EPSILONS, np.clip(pld_deltas(q, sigma, rounds, _CURVE_EPSILONS), 0.0, 1.0))
+    deltas = pld_deltas(q, sigma, rounds, _CURVE_EPSILONS, cell=_CURVE_CELL)
+    return inverse_blow_up(_CURVE_EPSILONS, np.clip(deltas, 0.0, 1.0))
 
 
 def smallest_rejected_sigma(seen: Guesses, q: float, claimed: float, rounds: int, level: float) -> float | None:

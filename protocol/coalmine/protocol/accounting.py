@@ -68,14 +68,20 @@ def pld_epsilon(q: float, sigma: float, rounds: int, delta: float) -> tuple[floa
     return (low, high) if high <= _LARGEST_EPSILON else (min(low, _LARGEST_EPSILON), math.inf)
 
 
-def pld_deltas(q: float, sigma: float, rounds: int, epsilons: ArrayLike) -> NDArray[np.float64]:
+def pld_deltas(
+    q: float, sigma: float, rounds: int, epsilons: ArrayLike, *, cell: float = _INTERVAL
+) -> NDArray[np.float64]:
     """(n,) pessimistic delta at each epsilon: the profile of the claim, for tests of its whole trade-off curve.
+
+    Args:
+        cell: width of a cell of the privacy loss; wider cells are faster and give larger deltas, which stay valid.
 
     Raises:
         StudyError: a value out of its range.
     """
     _check(q, sigma, rounds, 0.5)
-    return np.asarray(_pld(q, sigma, rounds, True).get_delta_for_epsilon(np.asarray(epsilons, float)), float)
+    distribution = _pld(q, sigma, rounds, True, cell)
+    return np.asarray(distribution.get_delta_for_epsilon(np.asarray(epsilons, float)), float)
 
 
 def claim(
@@ -113,7 +119,7 @@ def claim(
     )
 
 
-def _pld(q: float, sigma: float, rounds: int, pessimistic: bool) -> Any:
+def _pld(q: float, sigma: float, rounds: int, pessimistic: bool, cell: float = _INTERVAL) -> Any:
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     spread = 8 / sigma + 1 / (2 * sigma**2)
@@ -121,7 +127,7 @@ def _pld(q: float, sigma: float, rounds: int, pessimistic: bool) -> Any:
         sigma,
         sampling_prob=q,
         pessimistic_estimate=pessimistic,
-        value_discretization_interval=_INTERVAL * max(1.0, spread / _ORDINARY_SPREAD),
+        value_discretization_interval=cell * max(1.0, spread / _ORDINARY_SPREAD),
         use_connect_dots=pessimistic,
     )
     return one.self_compose(rounds)
