@@ -16,7 +16,7 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from coalmine.protocol.errors import DataError
+from coalmine.protocol.errors import DataError, StudyError
 
 TEXTS_PER_BUCKET = 10
 _ALONE = threading.Lock()
@@ -30,6 +30,7 @@ def mauve_score(one: NDArray[np.floating], other: NDArray[np.floating], buckets:
 
     Raises:
         DataError: shapes that differ, too few texts, or a feature that is not finite.
+        StudyError: the library is not installed.
     """
     if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
         raise DataError(f"features have shapes {one.shape} and {other.shape}", where="MAUVE", remedy="embed both alike")
@@ -41,7 +42,12 @@ def mauve_score(one: NDArray[np.floating], other: NDArray[np.floating], buckets:
         )
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
         raise DataError("a feature is not a finite number", where="MAUVE", remedy="embed the texts again")
-    import mauve
+    try:
+        import mauve
+    except ImportError as error:
+        raise StudyError(
+            "MAUVE is not installed", where="utility.measure", remedy="run `pip install 'coalmine[utility]'`"
+        ) from error
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1), _quietly():
