@@ -193,7 +193,7 @@ def test_gradient_canaries_have_the_signature_of_their_gradient(kind):
     )
     updates = []
     population.run(until=4, watch=lambda step, update: updates.append(update[0]))
-    found = population._filtering.signatures(population.progress, population._tensor)[0, 30:]
+    found = population.signatures(population.progress)[0, 30:]
     gradient = np.zeros(population.progress.theta.shape[1])
     gradient[5] = group.size[0]
     directions = public_directions(stream(4, Purpose.DIRECTIONS), 16, len(gradient))

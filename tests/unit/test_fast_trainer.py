@@ -123,9 +123,7 @@ def test_absent_samples_do_not_change_a_bit_of_anyones_signature():
     rows = members(2, 700)
     rows[:, ::2] = False
     other = Population(engine(MLP), plan, data(n=700), rows, [1, 2])
-    assert np.array_equal(
-        one._filtering.signatures(one.progress, one._tensor), other._filtering.signatures(other.progress, other._tensor)
-    )
+    assert np.array_equal(one.signatures(one.progress), other.signatures(other.progress))
 
 
 def test_a_run_that_was_killed_goes_on_to_the_same_model(tmp_path):

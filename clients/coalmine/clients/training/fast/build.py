@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 import torch
-from torch.nn import functional
 
 from coalmine.clients.training.fast.engine import Engine
 from coalmine.clients.training.fast.ghost import GhostEngine
 from coalmine.clients.training.fast.layers import Conv, Layer, Linear, Plain
+from coalmine.clients.training.fast.pooling import max_pooled
 from coalmine.clients.training.models import Activation, Kind, ModelSpec
 from coalmine.protocol.errors import ModelError
 
@@ -44,7 +44,7 @@ def _cnn(spec: ModelSpec) -> tuple[Layer, ...]:
     """Two convolutions with max pooling, two linear layers (the small MNIST network of the DP-SGD literature)."""
     channels, *sides = spec.shape
     first, second = Conv(channels, spec.width, 8, 2, 3), Conv(spec.width, 2 * spec.width, 4, 2)
-    pool = Plain(lambda x: functional.max_pool2d(x, 2, 1))
+    pool = Plain(max_pooled)
     left = [second.side(first.side(side) - 1) - 1 for side in sides]
     if min(left) < 1:
         raise ModelError(

@@ -104,8 +104,9 @@ class GhostEngine:
 
 
 def _by_sample(rows: Tensor, samples: int) -> Tensor:
-    """(R, B * K, T, i) to (R, B, K * T, i)."""
-    return torch.unflatten(rows, 1, (samples, rows.shape[1] // samples)).flatten(2, 3)
+    """(R, B * K, i, T) to (R, B, K * T, i), a view where K = 1."""
+    by_view = torch.unflatten(rows, 1, (samples, rows.shape[1] // samples))
+    return by_view.transpose(3, 4).flatten(2, 3)
 
 
 def _numpy(values: Tensor) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 Tape = list[tuple[Tensor, Tensor]]
-"""(a, s) of every parametrised layer passed: inputs (R, N, T, i) and outputs (R, N, T, o)."""
+"""(a, s) of every parametrised layer passed: inputs (R, N, i, T) and outputs (R, N, o, T), T positions."""
 
 
 class Layer(Protocol):
@@ -48,13 +48,13 @@ class Linear:
         a = x.flatten(2)
         weights = torch.unflatten(theta[:, : self.outputs * self.inputs], 1, (self.outputs, self.inputs))
         biases = theta[:, self.outputs * self.inputs :].unsqueeze(1)
-        s = torch.baddbmm(biases, a, weights.transpose(1, 2)).unsqueeze(2)
-        return _recorded(a.unsqueeze(2), s, tape).squeeze(2)
+        s = torch.baddbmm(biases, a, weights.transpose(1, 2)).unsqueeze(3)
+        return _recorded(a.unsqueeze(3), s, tape).squeeze(3)
 
 
 @dataclass(frozen=True)
 class Conv:
-    """A convolution as a matrix product over unfolded patches (im2col), so that it is linear at every position."""
+    """A convolution: linear in its unfolded patches (im2col) at every output position."""
 
     inputs: int
     outputs: int
@@ -71,15 +71,26 @@ class Conv:
         return self.inputs * self.kernel**2
 
     def forward(self, theta: Tensor, x: Tensor, tape: Tape | None) -> Tensor:
-        models, samples = x.shape[:2]
-        patches = functional.unfold(x.flatten(0, 1), self.kernel, padding=self.padding, stride=self.stride)
-        a = torch.unflatten(patches.transpose(1, 2), 0, (models, samples))
-        weights = torch.unflatten(theta[:, : self.outputs * self.fan_in], 1, (self.outputs, self.fan_in))
+        weights = theta[:, : self.outputs * self.fan_in]
+        weights = torch.unflatten(weights, 1, (self.outputs, self.inputs, self.kernel, self.kernel))
         biases = theta[:, self.outputs * self.fan_in :]
-        s = torch.baddbmm(biases.unsqueeze(1), a.flatten(1, 2), weights.transpose(1, 2))
-        s = _recorded(a, torch.unflatten(s, 1, a.shape[1:3]), tape)
-        height, width = (self.side(side) for side in x.shape[3:])
-        return torch.unflatten(s.transpose(2, 3), 3, (height, width))
+        # Each model's own kernel call: a grouped convolution over all of them is no faster on a CPU.
+        s = torch.stack(
+            [
+                functional.conv2d(own, weight, bias, self.stride, self.padding)
+                for own, weight, bias in zip(x, weights, biases, strict=True)
+            ]
+        )
+        if tape is None:
+            return s
+        flat = _recorded(self._patches(x.detach()), s.flatten(3), tape)
+        return torch.unflatten(flat, 3, s.shape[3:])
+
+    def _patches(self, x: Tensor) -> Tensor:
+        """(R, N, i, T): im2col by a strided view and one copy, several times faster than torch's own unfold."""
+        padded = functional.pad(x, (self.padding,) * 4) if self.padding else x
+        seen = padded.unfold(3, self.kernel, self.stride).unfold(4, self.kernel, self.stride)
+        return seen.permute(0, 1, 2, 5, 6, 3, 4).flatten(2, 4).flatten(3, 4)
 
     def side(self, length: int) -> int:
         """The output's side for an input's."""

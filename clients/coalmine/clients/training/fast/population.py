@@ -121,14 +121,23 @@ class Population:
             ]
         return np.asarray(torch.cat(blocks, dim=1).double().cpu().numpy(), np.float64)
 
+    def clipped_sums(self, now: Progress) -> Array:
+        """(R, P) sums of this step's clipped gradients, without noise: for who adds the noise, and nobody else.
+
+        Raises:
+            ContributionError: a model diverged.
+        """
+        return self._sums(now, self._batches(now))
+
+    def signatures(self, now: Progress) -> Array:
+        """(R, n + m) signatures of every sample at this point, members or not: for the filter, and nobody else."""
+        return self._filtering.signatures(now, self._tensor)
+
     def _after_one_step(self, before: Progress) -> tuple[Progress, Array]:
         now = self._filtering.filtered(before, self._tensor)
-        chosen = self._batches(now)
+        totals = self.clipped_sums(now)
         update = np.stack(
-            [
-                self._noised(total, seed, now.step)
-                for total, seed in zip(self._sums(now, chosen), self._seeds, strict=True)
-            ]
+            [self._noised(total, seed, now.step) for total, seed in zip(totals, self._seeds, strict=True)]
         )
         theta, state = self._plan.optimiser.step(now.theta, update, now.optimiser)
         return now.after(theta, state, update, self._filtering.window), update
@@ -159,7 +168,7 @@ class Population:
         index = torch.as_tensor(ids, device=self._device)
         batch = Batch(self._seen(index, ids, now.step), self._y[index], torch.as_tensor(there, device=self._device))
         sums = self._engine.clipped_sums(self._tensor(now.theta), batch, clip, self._plan.loss)
-        total = np.array(sums.double().cpu().numpy(), np.float64)
+        total = np.asarray(sums.to(torch.float64, copy=True).cpu().numpy(), np.float64)
         if len(self._canaries):
             sizes = chosen[:, n:] * self._canaries.clipped(clip)
             for row in range(len(total)):
@@ -185,9 +194,8 @@ class Population:
         return total / self._plan.privacy.batch_size
 
     def _require_finite(self, total: Array, step: int) -> None:
-        wrong = np.argwhere(~np.isfinite(total))
-        if len(wrong):
-            model, coordinate = (int(value) for value in wrong[0])
+        if not np.isfinite(total.sum()):  # also where finite values overflow: they are of no use either
+            model, coordinate = (int(place) for place in np.unravel_index(np.abs(total).argmax(), total.shape))
             raise ContributionError(
                 "the gradient is not a number",
                 where=f"step {step}, model {model}, {self._engine.place(coordinate)}",
