@@ -10,7 +10,7 @@ import pytest
 from coalmine.auditor import clopper_pearson, gdp
 from coalmine.auditor.eps_bound import Split, eps_lower
 from coalmine.auditor.one_run import Guesses, gdp_mu_lower, steinke_eps_lower
-from coalmine.deploy import cli, study_file
+from coalmine.deploy import cli, study_file, sweep_file
 from coalmine.deploy.commands.output import answer as write
 from coalmine.protocol.accounting import pld_epsilon, prv_epsilon
 
@@ -159,7 +159,7 @@ def test_an_interruption_ends_with_code_130(coalmine, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(study_file, "read_study", interrupted)
+    monkeypatch.setattr(sweep_file, "read_points", interrupted)
     assert coalmine("run", "study.yaml")[0] == 130
 
 
