@@ -143,6 +143,11 @@ def track_runs(
     return _deliver(record, folder, folder, settings)
 
 
+def store_of(uri: str | None, folder: Path) -> str:
+    """The tracking URI: the one that is named, MLFLOW_TRACKING_URI, or SQLite in the folder of results."""
+    return uri or os.environ.get("MLFLOW_TRACKING_URI") or f"{_SQLITE}{(folder / 'mlflow.db').resolve()}"
+
+
 def replay_spool(folder: Path, settings: Tracking) -> tuple[Tracked, ...]:
     """Send what waits in a study's folder, oldest first; what was sent half before is completed.
 
@@ -155,7 +160,7 @@ def replay_spool(folder: Path, settings: Tracking) -> tuple[Tracked, ...]:
 
 
 def _deliver(record: _Record, files: Path, folder: Path, settings: Tracking) -> Tracked:
-    uri = settings.uri or os.environ.get("MLFLOW_TRACKING_URI") or f"{_SQLITE}{(folder / 'mlflow.db').resolve()}"
+    uri = store_of(settings.uri, folder)
     spooled = folder / SPOOL / record.id
     try:
         with _client(uri) as client:

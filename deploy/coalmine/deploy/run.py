@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from coalmine.auditor.attacks import ATTACKS, PoolKind
+from coalmine.auditor.disclosure.audit import Audited
 from coalmine.auditor.result import PoolAccount, RoundAudit
 from coalmine.auditor.rounds.study import RoundsAudit
 from coalmine.auditor.summarise import attack_audit, replay_p_value
@@ -17,6 +18,7 @@ from coalmine.deploy.manifest import seed_digest, versions
 from coalmine.deploy.parts import comings_and_goings, randomness
 from coalmine.deploy.path import Step, claims
 from coalmine.deploy.prepare import People
+from coalmine.deploy.round_disclosures import disclosures
 from coalmine.deploy.study import Study
 from coalmine.deploy.utility import utility
 from coalmine.protocol.bank import commit
@@ -30,12 +32,13 @@ class Outcome:
 
     Attributes:
         audit: of the first round. steps: the rounds on the banks without probes.
-        rounds: of all of them, where there are several.
+        rounds: of all of them, where there are several. disclosures: of each round's synthetic output, or empty.
     """
 
     audit: RoundAudit
     steps: tuple[Step, ...]
     rounds: RoundsAudit | None
+    disclosures: tuple[Audited, ...] = ()
 
 
 def run(study: Study, crowd: People, workshop: Workshop, journal: Journal) -> Outcome:
@@ -50,7 +53,8 @@ def run(study: Study, crowd: People, workshop: Workshop, journal: Journal) -> Ou
     with workshop.stages.stage("accounting"):
         promised = accounting.result()
     audit = round_audit(campaign, study, attacked, accounts, promised[0])
-    return Outcome(audit, campaign.steps, rounds_audit(campaign, attacked, promised))
+    disclosed = disclosures(campaign) if study.disclosures.classes else ()
+    return Outcome(audit, campaign.steps, rounds_audit(campaign, attacked, promised), disclosed)
 
 
 def rounds_audit(

@@ -64,6 +64,10 @@ def conduct(study: Study, as_json: bool, *, resume: bool = False, accept_changes
             from coalmine.auditor.report.rounds import to_rich as rounds_to_rich
 
             people.print(rounds_to_rich(outcome.rounds))
+        if outcome.disclosures:
+            from coalmine.auditor.disclosure.report.table import to_rich as disclosures_to_rich
+
+            people.print(disclosures_to_rich(outcome.disclosures[-1].audit, people.width))
     tell_tracked(console, tracked)
     console.print(f"report: {report}", highlight=False, soft_wrap=True)
 
@@ -103,6 +107,10 @@ def _publish(outcome: Outcome, stages: Stages, folder: Path) -> Path:
 
     with stages.stage("report"):
         write_bank(outcome.steps[0].bank, folder / "bank.parquet")
+        for number, found in enumerate(outcome.disclosures, 1):
+            from coalmine.auditor.disclosure.report.publish import publish as publish_disclosures
+
+            publish_disclosures(found, writable(folder / "disclosures" / f"round-{number}"))
         if outcome.rounds is None:
             return publish(outcome.audit, folder)
         from coalmine.auditor.report.rounds import publish as publish_rounds
@@ -115,18 +123,27 @@ def _publish(outcome: Outcome, stages: Stages, folder: Path) -> Path:
 def _track(study: Study, outcome: Outcome, stages: Stages, folder: Path, manifest: Manifest) -> Tracked | None:
     if not study.tracking.mlflow:
         return None
-    from coalmine.auditor.tracking import Begun, Tracking, track, track_runs
+    from coalmine.auditor.tracking import Begun, Tracking, store_of, track, track_runs
 
     with stages.stage("MLflow"):
-        settings = Tracking(study.tracking.team, study.tracking.uri)
+        settings = Tracking(study.tracking.team, store_of(study.tracking.uri, folder))
         begun = Begun(manifest.record, manifest.began)
         if outcome.rounds is None:
-            return track(outcome.audit, folder, settings, begun=begun)
-        from coalmine.auditor.report.rounds import records
-        from coalmine.auditor.runs import rounds_runs
+            tracked = track(outcome.audit, folder, settings, begun=begun)
+        else:
+            from coalmine.auditor.report.rounds import records
+            from coalmine.auditor.runs import rounds_runs
 
-        told = rounds_runs(outcome.audit, outcome.rounds)
-        return track_runs(study.study, told, records(outcome.rounds), folder, settings, begun)
+            told = rounds_runs(outcome.audit, outcome.rounds)
+            tracked = track_runs(study.study, told, records(outcome.rounds), folder, settings, begun)
+        for number, found in enumerate(outcome.disclosures, 1):
+            from coalmine.auditor.disclosure.report.rows import records as disclosure_records
+            from coalmine.auditor.disclosure.runs import runs as disclosure_runs
+
+            own = Begun(f"{manifest.record}-disclosures-{number}", manifest.began)
+            place = folder / "disclosures" / f"round-{number}"
+            track_runs(study.study, disclosure_runs(found.audit), disclosure_records(found.audit), place, settings, own)
+    return tracked
 
 
 def tell_tracked(console: Console, tracked: Tracked | None) -> None:

@@ -120,6 +120,14 @@ class UtilitySection(Section):
     repeats: Count = Field(5, description="seeds of every measurement")
 
 
+class DisclosuresSection(Section):
+    """Is the synthetic output of a round safe to release? Voting users are the training side, calibration users, drawn
+    from the same people at random, the held-out side."""
+
+    classes: tuple[Literal["pii", "regurgitation", "semantic"], ...] = Field((), description="none: no such audit")
+    alpha: float = Field(0.05, gt=0, lt=1, description="of every bound, and of all verdicts of a round together")
+
+
 class RandomnessSection(Section):
     """simulated: from the seed, reproducible. protected: a secret key file and the operating system's entropy."""
 
@@ -223,6 +231,7 @@ class Study(Section):
     privacy: PrivacySection = PrivacySection()
     rounds: RoundsSection = RoundsSection()
     utility: UtilitySection = UtilitySection()
+    disclosures: DisclosuresSection = DisclosuresSection()
     randomness: RandomnessSection = RandomnessSection()
     noise: NoiseSection = NoiseSection()
     population: PopulationSection = PopulationSection()

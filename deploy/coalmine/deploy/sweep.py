@@ -29,6 +29,7 @@ _BESIDE_VOTES: Any = {
     "tracking": True,
     "execution": True,
     "utility": True,
+    "disclosures": True,
     "privacy": {"q", "sigma", "delta", "max_eps"},
     "audit": {"attacks", "coordinates", "alpha", "split", "trials", "reduced_trials"},
 }

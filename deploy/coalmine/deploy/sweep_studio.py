@@ -110,7 +110,9 @@ def _check(points: Sequence[Point]) -> None:
         StudyError: a swept key that names results, or several rounds.
     """
     for key in points[0].values:
-        if key in ("study", "output", "seed") or key.startswith(("tracking", "execution", "utility", "rounds")):
+        if key in ("study", "output", "seed") or key.startswith(
+            ("tracking", "execution", "utility", "disclosures", "rounds")
+        ):
             raise StudyError(f"{key} cannot be swept", where=f"sweep: {key}", remedy="run several studies instead")
     if points[0].study.rounds.count > 1:
         raise StudyError(
