@@ -122,7 +122,8 @@ def test_what_is_on_disk_tells_no_cohort_and_no_noise_free_sum(whole):
     import pyarrow.parquet as pq
 
     results = whole[0] / "runs" / "resumed"
-    kept = {path.relative_to(results).as_posix() for path in results.rglob("*.parquet") if "mlartifacts" not in str(path)}
+    files = {path.relative_to(results).as_posix() for path in results.rglob("*.parquet")}
+    kept = {name for name in files if not name.startswith("mlartifacts")}
     assert kept == {
         "bank.parquet",
         *(f"banks/round-{number}.parquet" for number in (2, 3)),
@@ -131,8 +132,8 @@ def test_what_is_on_disk_tells_no_cohort_and_no_noise_free_sum(whole):
     for number in (1, 2, 3):
         table = pq.read_table(results / "releases" / f"round-{number}.parquet")
         assert table.column_names == ["histogram"]
-        fractions = table.column("histogram").to_numpy() / 0.1  # a noise-free sum has few values; noise has as many as bins
-        assert len(set(fractions)) == len(fractions)
+        counts = table.column("histogram").to_numpy()  # a noise-free sum has few values; noise has as many as bins
+        assert len(set(counts)) == len(counts)
 
 
 def test_a_changed_study_is_refused_with_the_difference(whole):

@@ -53,7 +53,8 @@ class Voters:
 
 
 def walked(folder, voters, chosen=None, **options):
-    return walk(chosen or study(), BANK, WRITTEN, POSITIONS, FakeGenerator(), voters, Collector(), Journal(folder), **options)
+    parts = FakeGenerator(), voters, Collector(), Journal(folder)
+    return walk(chosen or study(), BANK, WRITTEN, POSITIONS, *parts, **options)
 
 
 def test_every_bank_grows_from_the_release_before_and_keeps_the_declared_places(tmp_path):

@@ -4,66 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fakes.rounds import CLAIMED, NO_LABELS, UTILITY, rounds_audit
 
 from coalmine.auditor.report.rounds_figure import privacy_and_utility
 from coalmine.auditor.report.style import png, svg
-from coalmine.auditor.result import TradeOff
-from coalmine.auditor.rounds.result import PathAudit, PrefixAudit
-from coalmine.auditor.rounds.study import RoundsAudit
-from coalmine.auditor.utility.result import References, Repeated, RoundUtility
-from coalmine.auditor.waterfall import Waterfall
-from coalmine.protocol.finding import Evidence
-from coalmine.protocol.privacy import Adjacency, Assurance, Claim, Mechanism, PrivacyUnit, ThreatModel
-
-CLAIMED = (1.3, 1.5, 1.65)
-CURVE = TradeOff((0.0, 1.0), (0.0, 1.0), (), (), (), (), 1.0, (0.0, 0.0))
-
-
-def path(attack, canary, share):
-    def evidence(eps, assurance):
-        return Evidence("method", assurance, eps)
-
-    prefixes = tuple(
-        PrefixAudit(
-            rounds=number,
-            threshold=0.0,
-            tpr=0.1,
-            fpr=0.01,
-            monte_carlo=evidence(0.5 * share * eps, Assurance.FORMAL),
-            variance_reduced=evidence(0.6 * share * eps, Assurance.FORMAL),
-            exact=evidence(share * eps, Assurance.EXACT),
-            exact_elsewhere={},
-            waterfall=Waterfall(()),
-            trade_off=CURVE,
-        )
-        for number, eps in enumerate(CLAIMED, 1)
-    )
-    return PathAudit(attack, canary, "probes", (8,) * 3, (0.1,) * 3, (0.1,) * 3, (1.0,) * 3, prefixes)
-
-
-def audit(utility=(), attacks=("ordinary", "nonce-mu")):
-    stated = Adjacency.ADD_REMOVE, PrivacyUnit.USER, ThreatModel.RELEASE_ONLY
-    return RoundsAudit(
-        study="s",
-        mechanism=Mechanism(),
-        claims=tuple(Claim(eps + 0.01, eps, eps, 1e-5, 0.1, 1.1, n, *stated) for n, eps in enumerate(CLAIMED, 1)),
-        eligible=100,
-        randomness="simulated",
-        bank_digests=("a",) * 3,
-        dataset_digest="d",
-        alpha=0.05,
-        trials=1000,
-        paths={name: (path(name, 1, 0.5), path(name, 2, 0.9)) for name in attacks},
-        utility=utility,
-    )
-
-
-REFERENCES = References(100, 10, Repeated((0.9, 0.92)), Repeated((0.2, 0.2)), Repeated((0.8,)), Repeated((0.5,)), 0.3)
-UTILITY = tuple(
-    RoundUtility(number, Repeated((0.2 * number, 0.2 * number + 0.1)), Repeated((0.5 + 0.05 * number,)), REFERENCES)
-    for number in (1, 2, 3)
-)
-NO_LABELS = replace(REFERENCES, accuracy_real=None, accuracy_floor=None, majority=None)
 
 
 def lines(axes):
@@ -71,7 +15,7 @@ def lines(axes):
 
 
 def test_privacy_is_drawn_after_every_round():
-    figure = privacy_and_utility(audit())
+    figure = privacy_and_utility(rounds_audit())
     (axes,) = figure.axes
     drawn = lines(axes)
     assert set(drawn) == {"claim (PLD, upper)", "claim (PRV)", "ordinary", "nonce-mu"}
@@ -86,7 +30,7 @@ def test_utility_is_drawn_beside_its_floors_and_ceilings(labelled):
     utility = UTILITY
     if not labelled:
         utility = tuple(replace(one, accuracy=None, references=NO_LABELS) for one in UTILITY)
-    figure = privacy_and_utility(audit(utility))
+    figure = privacy_and_utility(rounds_audit(utility))
     assert len(figure.axes) == 2 + labelled
     mauve = lines(figure.axes[1])
     assert [line.get_ydata()[0] for line in mauve.values()] == pytest.approx([0.91, 0.2])
@@ -98,5 +42,7 @@ def test_utility_is_drawn_beside_its_floors_and_ceilings(labelled):
 
 def test_it_can_be_saved_and_repeats_itself():
     many = [f"attack {number}" for number in range(8)]
-    assert svg(privacy_and_utility(audit(UTILITY, many))) == svg(privacy_and_utility(audit(UTILITY, many)))
-    assert png(privacy_and_utility(audit(UTILITY, many)), 60).startswith(b"\x89PNG")
+    assert svg(privacy_and_utility(rounds_audit(UTILITY, many))) == svg(
+        privacy_and_utility(rounds_audit(UTILITY, many))
+    )
+    assert png(privacy_and_utility(rounds_audit(UTILITY, many)), 60).startswith(b"\x89PNG")

@@ -63,7 +63,7 @@ def conduct(study: Study, as_json: bool, *, resume: bool = False, accept_changes
         else:
             from coalmine.auditor.report.rounds import to_rich as rounds_to_rich
 
-            people.print(rounds_to_rich(outcome.rounds))
+            people.print(rounds_to_rich(outcome.rounds, people.width))
         if outcome.disclosures:
             from coalmine.auditor.disclosure.report.table import to_rich as disclosures_to_rich
 

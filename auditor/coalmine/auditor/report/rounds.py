@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 FORMAT = "coalmine rounds 1"
+_FIXED_WIDTH, _COLUMN_WIDTH = 47, 8
+"""Characters of a table's other columns, and of a column of epsilons."""
 _ESTIMATORS = {"exact": "exact ε", "monte_carlo": "MC ε ≥", "variance_reduced": "VR ε ≥"}
 
 
@@ -68,8 +70,8 @@ def records(audit: RoundsAudit) -> list[dict[str, Any]]:
     ]
 
 
-def to_rich(audit: RoundsAudit) -> RenderableType:
-    """Exact epsilon after each round, and what trials certify after the last."""
+def to_rich(audit: RoundsAudit, width: int = 80) -> RenderableType:
+    """Exact epsilon after each round (in a narrow terminal after some), and what trials certify after the last."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -78,8 +80,8 @@ def to_rich(audit: RoundsAudit) -> RenderableType:
     shown = Table(
         title=Text(headline(audit), style="bold"),
         caption=Text(
-            f"{qualifiers(last)}\nexact ε of the strongest canary after 1, 2, ... rounds, conditional on the banks that"
-            f" came out.\nMC ≥, VR ≥: certified after all rounds from trials ({percent(1 - audit.alpha)} per attack over"
+            f"{qualifiers(last)}\nexact ε of the strongest canary after so many rounds, conditional on the banks that"
+            f" came out.\nMC ≥, VR ≥: certified after all from trials ({percent(1 - audit.alpha)} per attack over"
             " all its canaries).",
             style="dim",
         ),
@@ -88,8 +90,9 @@ def to_rich(audit: RoundsAudit) -> RenderableType:
         header_style="bold",
     )
     shown.add_column("attack", no_wrap=True)
-    for claim in audit.claims:
-        shown.add_column(str(claim.rounds), justify="right", no_wrap=True)
+    columns = _fitting(last.rounds, max(2, (width - _FIXED_WIDTH) // _COLUMN_WIDTH))
+    for number in columns:
+        shown.add_column(str(number), justify="right", no_wrap=True)
     for name in ("MC ≥", "VR ≥", "of claim"):
         shown.add_column(name, justify="right", no_wrap=True)
     broken = {attack for attack, _ in contradicted(audit)}
@@ -104,11 +107,19 @@ def to_rich(audit: RoundsAudit) -> RenderableType:
                 down(largest(paths, last.rounds, "variance_reduced")),
                 percent(exact / last.eps_pld_upper),
             ]
-        shown.add_row(*row.values(), *last_cells, style="bold red" if attack in broken else "")
+        values = [row[str(number)] for number in columns]
+        shown.add_row(attack, *values, *last_cells, style="bold red" if attack in broken else "")
     parts: list[RenderableType] = [shown]
     if audit.utility:
         parts.append(_utility_table(audit))
     return Group(*parts, Text(f"\nVerdict: {verdict(audit).value}", style="bold"))
+
+
+def _fitting(rounds: int, room: int) -> list[int]:
+    """At most ``room`` >= 2 of the rounds, evenly spread, first and last among them."""
+    if rounds <= room:
+        return list(range(1, rounds + 1))
+    return sorted({1 + round(step * (rounds - 1) / (room - 1)) for step in range(room)})
 
 
 def to_json(audit: RoundsAudit) -> dict[str, Any]:

@@ -1,0 +1,76 @@
+"""Audited rounds as table, page, JSON and runs."""
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from fakes.audits import round_audit
+from fakes.rounds import CLAIMED, UTILITY, rounds_audit
+from rich.console import Console
+
+from coalmine.auditor.report import rounds
+from coalmine.auditor.rounds.study import contradicted, largest, strongest, verdict
+from coalmine.auditor.runs import rounds_runs
+from coalmine.protocol.finding import Verdict
+
+
+def printed(audit, width):
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(rounds.to_rich(audit, width))
+    return console.export_text()
+
+
+def exaggerated(audit):
+    """One attack after the second round shows a little more than is promised."""
+    path = audit.paths["nonce-mu"][0]
+    second = path.prefixes[1]
+    broken = replace(second, exact=replace(second.exact, eps_lower=CLAIMED[1] + 1e-6))
+    changed = replace(path, prefixes=(path.prefixes[0], broken, path.prefixes[2]))
+    return replace(audit, paths={**audit.paths, "nonce-mu": (changed, *audit.paths["nonce-mu"][1:])})
+
+
+def test_values_are_the_largest_over_canaries():
+    audit = rounds_audit()
+    assert largest(audit.paths["ordinary"], 2, "exact") == pytest.approx(0.9 * CLAIMED[1])
+    assert strongest(audit.paths["ordinary"], 2).exact.eps_lower == pytest.approx(0.9 * CLAIMED[1])
+
+
+def test_one_prefix_above_its_claim_is_a_contradiction_and_says_where():
+    assert verdict(rounds_audit()) is Verdict.CONSISTENT
+    broken = exaggerated(rounds_audit())
+    assert contradicted(broken) == [("nonce-mu", 2)]
+    assert verdict(broken) is Verdict.CONTRADICTED
+    assert "claim contradicted" in printed(broken, 100)
+
+
+@pytest.mark.parametrize(("width", "shown"), [(66, ["1", "3"]), (120, ["1", "2", "3"])])
+def test_a_narrow_terminal_shows_first_and_last(width, shown):
+    lines = printed(rounds_audit(UTILITY), width).splitlines()
+    header = next(line for line in lines if "attack" in line)
+    assert [cell.strip() for cell in header.strip("┃").split("┃")[1 : 1 + len(shown)]] == shown
+    assert "…" not in "".join(lines)
+    assert any("ceiling" in line for line in lines)
+
+
+def test_files(tmp_path):
+    page = rounds.publish(rounds_audit(UTILITY), tmp_path)
+    text = page.read_text()
+    assert "http://" not in text.replace("http://www.w3.org", "")
+    assert "1.350" in text or "1.35" in text
+    document = json.loads((tmp_path / "rounds.json").read_text())
+    assert document["format"] == rounds.FORMAT
+    assert document["paths"]["nonce-mu"][0]["prefixes"][2]["rounds"] == 3
+    assert (tmp_path / "figures" / "rounds.png").stat().st_size > 10_000
+
+
+def test_runs_have_a_value_after_every_round():
+    over = rounds_audit(UTILITY, attacks=("ordinary", "nonce"))
+    found = rounds_runs(round_audit(("ordinary", "nonce"), canaries=2), over)
+    study, *rest = found
+    assert [step for step, _ in study.series] == [1, 2, 3]
+    assert study.series[2][1]["eps/exact"] == pytest.approx(0.9 * CLAIMED[2])
+    assert study.series[2][1]["utility/mauve"] == pytest.approx(0.65)
+    kinds = [run.tags["kind"] for run in rest]
+    assert kinds == ["round"] * 3 + ["attack"] * 2
+    assert all("on the banks" in run.tags["conditional"] for run in rest)
