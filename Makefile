@@ -10,7 +10,7 @@ demo: $(VENV)/installed            ## the main job on real text
 	$(BIN)/coalmine demo
 
 test: $(VENV)/installed-dev        ## every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope
 
 check: $(VENV)/installed-dev       ## format, lint, types, rooms
 	$(BIN)/ruff format --check .
@@ -27,7 +27,7 @@ clean:
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Coalmine needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable .
+	$(PIP) --editable '.[pii,utility]'
 	touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
