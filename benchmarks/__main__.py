@@ -11,7 +11,19 @@ from pathlib import Path
 
 import coalmine.deploy  # noqa: F401  (switches telemetry off before anything heavy is imported)
 
-NAMES = ("voting", "trials", "exact", "rounds", "greedy", "encoder", "shards", "startup", "regurgitation", "pii", "shadow")
+NAMES = (
+    "voting",
+    "trials",
+    "exact",
+    "rounds",
+    "greedy",
+    "encoder",
+    "shards",
+    "startup",
+    "regurgitation",
+    "pii",
+    "shadow",
+)
 RESULTS = Path("runs") / "benchmarks.json"
 
 
