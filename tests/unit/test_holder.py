@@ -12,12 +12,13 @@ from coalmine.clients.training.models import Kind, ModelSpec
 from coalmine.clients.training.plan import Execution, Plan
 from coalmine.clients.training.table import table
 from coalmine.protocol.dpsgd.filter import drop
+from coalmine.protocol.dpsgd.fixed_point import fraction_bits, whole
 from coalmine.protocol.dpsgd.mechanism import DpSgd
 from coalmine.protocol.dpsgd.optimiser import Adam, Sgd, State
 from coalmine.protocol.dpsgd.schedule import FilterSchedule
 from coalmine.protocol.dpsgd.signatures import Signature
 from coalmine.protocol.dpsgd.step import noised_gradient
-from coalmine.protocol.errors import DataError, StudyError
+from coalmine.protocol.errors import ContributionError, DataError, StudyError
 from coalmine.protocol.randomness import Purpose, stream
 
 torch.set_num_threads(1)
@@ -115,3 +116,37 @@ def test_changed_data_have_another_digest():
     other.x[3, 2] += 1
     assert one.digest != other.digest
     assert one.take([0, 1]).digest != one.take([1, 0]).digest
+
+
+@pytest.mark.parametrize("double", [True, False])
+def test_integer_sums_are_the_same_for_any_split(double):
+    execution, plan, everything, chosen = Execution(double=double), Plan(PRIVACY, 5), data(), engine(SPEC)
+    theta = chosen.initial(SEED)
+    splits = [[np.arange(N)], *(partitions.iid(everything, n, np.random.default_rng(n)) for n in (2, 7, 80))]
+    totals = []
+    for parts in splits:
+        holders = [Holder(chosen, plan, everything.take(part), part, N, SEED, execution) for part in parts]
+        totals.append(np.sum([holder.whole_sum(theta, 3, 44) for holder in holders], axis=0))
+    assert all(np.array_equal(total, totals[0]) for total in totals)
+    central = Holder(chosen, plan, everything, np.arange(N), N, SEED, execution)
+    exact = central.clipped_sum(theta, 3)
+    assert np.abs(totals[0] * (PRIVACY.clip / 2**44) - exact).max() < (1e-11 if double else 1e-5)
+    assert np.abs(exact).max() > 0.1
+
+
+def test_an_integer_gradient_is_never_longer_than_the_clip():
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((50, 9)) * 10.0 ** rng.integers(-3, 2, (50, 1))
+    rows *= np.minimum(
+        1, (1 + 1e-7) * 0.7 / np.linalg.norm(rows, axis=1, keepdims=True)
+    )  # as single precision leaves it
+    for row in rows:
+        units = [int(unit) for unit in whole(row[None], 0.7, 44)]
+        assert sum(unit * unit for unit in units) <= (2**44) ** 2
+    assert fraction_bits(1) == fraction_bits(2**18) == 44
+    assert fraction_bits(2**20 + 1) == 41
+
+
+def test_a_gradient_that_is_no_number_is_refused():
+    with pytest.raises(ContributionError, match="not a number"):
+        whole(np.array([[np.nan, 1.0]]), 1.0, 44)

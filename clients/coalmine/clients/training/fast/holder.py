@@ -16,6 +16,8 @@ from coalmine.clients.training.plan import Execution, Plan
 from coalmine.clients.training.progress import Progress
 from coalmine.clients.training.table import Table
 from coalmine.protocol.dpsgd.filter import drop
+from coalmine.protocol.dpsgd.fixed_point import Integers, whole
+from coalmine.protocol.dpsgd.mechanism import DpSgd
 from coalmine.protocol.dpsgd.optimiser import State
 from coalmine.protocol.errors import DataError, StudyError
 
@@ -87,6 +89,23 @@ class Holder:
             ContributionError: the model diverged.
         """
         return np.asarray(self._population.clipped_sums(self._at(theta, step))[0], np.float64)
+
+    def whole_sum(self, theta: Array, step: int, bits: int) -> Integers:
+        """(P,) the same sum in integers (see ``protocol.dpsgd.fixed_point``): any split of the samples gives one total.
+
+        Args:
+            theta: (P,), P as the engine has it. bits: of the fraction.
+
+        Raises:
+            ContributionError: the model diverged.
+            StudyError: a plan without a mechanism.
+        """
+        if not isinstance(self._plan.privacy, DpSgd):
+            raise StudyError("there is no clip", where="client", remedy="give the plan a mechanism")
+        total = np.zeros(len(theta), np.int64)
+        for gradients in self._population.clipped_gradients(self._at(theta, step)):
+            total += whole(gradients, self._plan.privacy.clip, bits)
+        return total
 
     def ranked(self, theta: Array, step: int, updates: Array) -> Ranked:
         """Signatures of own active samples.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ Watch = Callable[[int, Array], None]
 """Called after every step with its number and the (R, P) noised gradients: what a white-box attacker sees."""
 
 _AT_ONCE = 1024
+_ALONE = 64
 
 
 class Population:
@@ -128,6 +129,28 @@ class Population:
             ContributionError: a model diverged.
         """
         return self._sums(now, self._batches(now))
+
+    def clipped_gradients(self, now: Progress) -> Iterator[Array]:
+        """(b, P) clipped gradients of this step's batch of the first model: for sums in integers, and nobody else.
+
+        Each sample is computed as a model of its own in a block of one fixed size, so that no number is rounded in
+        another way when somebody else is in the batch. Gradient canaries are left out.
+        """
+        privacy = self._plan.privacy
+        clip = privacy.clip if isinstance(privacy, DpSgd) else float("inf")
+        ids = np.flatnonzero(self._batches(now)[0, : len(self._data)])
+        theta = self._tensor(now.theta)[:1].expand(_ALONE, -1)
+        for start in range(0, len(ids), _ALONE):
+            own = ids[start : start + _ALONE]
+            row = np.concatenate([own, np.zeros(_ALONE - len(own), np.int64)])[None]
+            index = torch.as_tensor(row, device=self._device)
+            seen = self._seen(index, row, now.step).transpose(0, 1)
+            there = torch.arange(_ALONE, device=self._device)[:, None] < len(own)
+            batch = Batch(seen, self._y[index].transpose(0, 1), there)
+            sums = self._engine.clipped_sums(theta, batch, clip, self._plan.loss)[: len(own)]
+            found = np.asarray(sums.to(torch.float64, copy=True).cpu().numpy(), np.float64)
+            self._require_finite(found.sum(axis=0, keepdims=True), now.step)
+            yield found
 
     def signatures(self, now: Progress) -> Array:
         """(R, n + m) signatures of every sample at this point, members or not: for the filter, and nobody else."""
