@@ -81,7 +81,7 @@ def to_rich(audit: RoundsAudit, width: int = 80) -> RenderableType:
         title=Text(headline(audit), style="bold"),
         caption=Text(
             f"{qualifiers(last)}\nexact ε of the strongest canary after so many rounds, conditional on the banks that"
-            f" came out.\nMC ≥, VR ≥: certified after all from trials ({percent(1 - audit.alpha)} per attack over"
+            f" came out.\nMC ≥, VR ≥: certified in the end from trials ({percent(1 - audit.alpha)} per attack over"
             " all its canaries).",
             style="dim",
         ),
