@@ -138,3 +138,8 @@ def test_batches_hold_every_lesson_once_and_change():
         assert sorted(id(lesson) for batch in batches for lesson in batch) == sorted(map(id, LESSONS))
         assert sorted(map(len, batches))[1:] == [7] * (len(batches) - 1)
     assert first != second
+
+
+def test_texts_hold_no_control_characters(monkeypatch):
+    monkeypatch.setattr(type(PIECES), "decode", lambda self, pieces: " a\x00b\x1b[0m\tc\r\nd\x7f ")
+    assert write(model(), PIECES, ["a"], Asking(longest=3), 4, lambda done: None) == ["ab[0m\tc\nd"]

@@ -59,7 +59,7 @@ class Budget:
         clip: L2 bound on the gradient of one user (or record), > 0.
         max_records: USER: records of a drawn user that take part in a step, chosen at random; the cap bounds time
             only, since the user's gradient is clipped as one.
-        learning_rate: of Adam.
+        learning_rate: of Adam. Noise moves every weight by about this much a step, so a large one undoes the warm-up.
     """
 
     epsilon: float = 10.0
@@ -69,7 +69,7 @@ class Budget:
     batch: int = 32
     clip: float = 1.0
     max_records: int = 2
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-4
 
     def __post_init__(self) -> None:
         _positive("dp", steps=self.steps, batch=self.batch, clip=self.clip, max_records=self.max_records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +19,10 @@ from coalmine.server.synthesise.training import one_thread
 
 _AT_ONCE = 128
 """Fixed: rows that are computed together share their rounding, so another number would give other texts."""
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+"""What a model that writes bytes may come up with, and no table of texts should hold."""
 
 
 def write(model: Any, pieces: Pieces, labels: Sequence[str], asking: Asking, seed: int, progress: Advance) -> list[str]:
@@ -53,7 +58,7 @@ def _batch(model: Any, pieces: Pieces, label: str, asking: Asking, draws: Tensor
             break
         logits = model.step(chosen[:, None], memory)
     table = torch.stack(written, 1).tolist()
-    return [pieces.decode(_until(row, pieces.end)).strip() for row in table]
+    return [_CONTROL.sub("", pieces.decode(_until(row, pieces.end))).strip() for row in table]
 
 
 def choose(logits: Tensor, draws: Tensor, temperature: float) -> Tensor:
