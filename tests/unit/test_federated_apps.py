@@ -8,6 +8,7 @@ pytest.importorskip("flwr", reason="needs coalmine[federated]")
 
 from coalmine.clients.training.app import app as client_app
 from coalmine.clients.training.fast.build import engine
+from coalmine.clients.training.fast.filtering import by_client
 from coalmine.clients.training.fast.population import Population
 from coalmine.clients.training.order import client
 from coalmine.clients.training.plan import Execution, Plan
@@ -78,6 +79,26 @@ def test_the_same_numbers_as_the_fast_trainer(trained):
     assert (one.dropped >= 0).sum() == 20
     assert np.abs(one.theta[0] - trained).max() < 1e-10
     assert np.abs(one.theta[0] - chosen.initial(7)).max() > 0.1
+
+
+def test_clients_that_filter_for_themselves_are_the_fast_trainer_with_groups():
+    settings = {**SETTINGS, "scope": "client"}
+    agreed, data = terms(settings), samples(SourceSpec(train=N, test=50, seed=7)).train
+    holder = np.zeros(N, np.int64)
+    for number in range(3):
+        holder[client(settings, {"partition-id": number}).ids] = number
+    plan = Plan(agreed.mechanism, agreed.steps, agreed.optimiser, agreed.filter)
+    one = Population(
+        engine(client(settings, {"partition-id": 0}).spec),
+        plan,
+        data,
+        np.ones((1, N), bool),
+        [7],
+        groups=by_client(holder, data.y, agreed.filter.reach),
+        execution=Execution(double=True),
+    ).run()
+    assert (one.dropped >= 0).sum() > 40
+    assert np.abs(one.theta[0] - run(scope="client")[0]).max() < 1e-10
 
 
 @pytest.mark.parametrize("scope", ["client", "federation"])

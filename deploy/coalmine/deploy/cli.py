@@ -22,6 +22,7 @@ from coalmine.deploy.commands import (
     run,
     selftest,
     synthesise,
+    training,
 )
 from coalmine.protocol.errors import CoalmineError
 
@@ -41,6 +42,8 @@ app.command("selftest")(selftest.selftest)
 arrays.app.command("disclosures")(disclosures.disclosures)
 arrays.app.command("canary-echo")(canary_echo.canary_echo)
 app.command("synthesise")(synthesise.synthesise)
+app.command("train")(training.train)
+arrays.app.command("training")(training.audit_training)
 app.add_typer(calc.app, name="calc")
 app.add_typer(arrays.app, name="audit")
 app.add_typer(data.app, name="data")

@@ -20,7 +20,7 @@ from coalmine.protocol.errors import StorageError, StudyError
 PACKAGES = ("coalmine", "numpy", "numba", "torch", "ray", "sentence-transformers", "opacus", "dp-accounting")
 _FILE = "journal/manifest.json"
 _STEPS = ("journal", "banks", "releases")
-_SPEED_ONLY = ("execution", "tracking", "output")
+_NOT_ITS_NUMBERS = ("execution", "tracking", "output", "training")
 _SHOWN = 8
 
 
@@ -89,7 +89,7 @@ def begin(study: Study, dataset_digest: str, *, resume: bool, accept_changes: bo
 
 
 def _facts(study: Study, dataset_digest: str) -> dict[str, str]:
-    document = study.model_dump(mode="json", exclude={*_SPEED_ONLY, "seed"})
+    document = study.model_dump(mode="json", exclude={*_NOT_ITS_NUMBERS, "seed"})
     return {
         **dict(_flat(document)),
         "seed digest": seed_digest(study.seed),

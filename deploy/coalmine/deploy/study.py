@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from coalmine.deploy.study_population import NoiseSection, PopulationSection
 from coalmine.deploy.study_section import Count, Section
+from coalmine.deploy.study_training import TrainingSection
 from coalmine.protocol.privacy import Mechanism, ThreatModel
 
 if TYPE_CHECKING:
@@ -236,6 +237,7 @@ class Study(Section):
     noise: NoiseSection = NoiseSection()
     population: PopulationSection = PopulationSection()
     audit: AuditSection = AuditSection()
+    training: TrainingSection | None = None
     tracking: TrackingSection = TrackingSection()
     execution: ExecutionSection = ExecutionSection()
 

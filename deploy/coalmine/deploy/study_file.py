@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 from pydantic import ValidationError
 
 from coalmine.deploy.study import Study
+from coalmine.deploy.study_training import anchored
 from coalmine.protocol.errors import StudyError, nearest
 
 _INPUTS = (
@@ -38,8 +39,8 @@ class _UniqueKeys(yaml.SafeLoader):
 def read_study(path: Path, overrides: Sequence[str] = ()) -> Study:
     """Read a study file.
 
-    Relative paths of inputs (data.path, bank.file, encoder.model, randomness.key_file, population.trace) are
-    relative to the file; those of results (output, execution.cache) to the working folder.
+    Relative paths of inputs (data.path, bank.file, encoder.model, randomness.key_file, population.trace,
+    training.data.source) are relative to the file; those of results (output, execution.cache) to the working folder.
 
     Args:
         overrides: "section.key=value" strings, value in YAML.
@@ -75,6 +76,8 @@ def read_values(path: Path) -> dict[str, Any]:
     values = {key: section for key, section in (content or {}).items() if section is not None}
     for key in _INPUTS:
         _anchor(values, key, path.parent)
+    if isinstance(values.get("training"), dict):
+        values["training"] = anchored(values["training"], path.parent)
     return values
 
 
@@ -147,7 +150,8 @@ def _known(path: Iterable[str]) -> list[str]:
     model: Any = Study
     for part in path:
         field = model.model_fields.get(part)
-        model = field.annotation if field else None
-        if model is None or not hasattr(model, "model_fields"):
+        kinds = get_args(field.annotation) or (field.annotation,) if field else ()
+        model = next((kind for kind in kinds if hasattr(kind, "model_fields")), None)  # an optional section is one too
+        if model is None:
             return []
     return list(model.model_fields)

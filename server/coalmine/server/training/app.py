@@ -1,13 +1,14 @@
 """Flower's ServerApp of federated DP-SGD: ``flwr run .``, and the same in process for ``coalmine train``.
 
 Besides the terms (``protocol.dpsgd.terms``) the run's settings may name files of the server's machine: ``checkpoint``
-(written every ``checkpoint_every`` rounds and at the end), ``start`` (an npz whose array ``theta`` is where to begin) and
-``result`` (an npz with the final ``theta`` and ``step``); ``resume`` goes on from the checkpoint.
+(written every ``checkpoint_every`` rounds and at the end; ``resume`` goes on from it), ``start`` (an npz whose array
+``theta`` is the beginning) and ``result`` (an npz with the final ``theta``, its steps and its accuracy).
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,28 @@ app = ServerApp()
 
 MODEL, ACCOUNT = "coalmine-model", "coalmine-account"
 _WAIT_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a finished run tells.
+
+    Attributes:
+        steps: noised steps that one sample was exposed to at most. right, of: public test samples, labelled right.
+    """
+
+    steps: int
+    right: int
+    of: int
+
+
+def account(context: Context) -> Account:
+    """Of a finished run.
+
+    Raises:
+        ContributionError: the run has not finished.
+    """
+    return Account(*(setting(context.state, ACCOUNT, name) for name in ("steps", "right", "of")))
 
 
 @app.main()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from coalmine.clients.training.fast.engine import Engine
 from coalmine.clients.training.gradient_canaries import GradientCanaries
@@ -14,7 +14,7 @@ from coalmine.clients.training.plan import Plan
 from coalmine.clients.training.progress import Progress
 from coalmine.clients.training.ranking import scores
 from coalmine.clients.training.table import Table
-from coalmine.protocol.dpsgd.filter import drop
+from coalmine.protocol.dpsgd.filter import Reach, drop
 from coalmine.protocol.dpsgd.mechanism import DpSgd
 from coalmine.protocol.dpsgd.signatures import GRADIENT_FREE, Signature, public_directions
 from coalmine.protocol.errors import StudyError
@@ -30,6 +30,9 @@ Array = NDArray[np.float64]
 class Filtering:
     """Filters members of R models at the schedule's steps.
 
+    Args:
+        groups: (n + m,) within which the top k go, instead of what the schedule reaches: see :func:`by_client`.
+
     Raises:
         StudyError: a filter without a mechanism, or gradient canaries under a signature that needs logits.
     """
@@ -43,6 +46,7 @@ class Filtering:
         seeds: Sequence[int],
         x: torch.Tensor,
         y: torch.Tensor,
+        groups: NDArray[np.int64] | None = None,
     ) -> None:
         self._engine, self._plan, self._canaries, self._x, self._y = engine, plan, canaries, x, y
         self._labels = np.concatenate([data.y, canaries.label])
@@ -52,6 +56,9 @@ class Filtering:
         schedule = plan.filter
         if schedule is None:
             return
+        self._reach = schedule.reach
+        if groups is not None:
+            self._labels, self._reach = groups, Reach.PER_CLASS
         if len(canaries) and schedule.signature in GRADIENT_FREE:
             raise StudyError(
                 f"gradient canaries have no prediction, which {schedule.signature} looks at",
@@ -83,7 +90,7 @@ class Filtering:
         for row, active in enumerate(now.active):
             ids = np.flatnonzero(active)
             rule = self._plan.filter
-            gone[row, drop(ids, self._labels[ids], ranked[row, ids], rule.k, rule.reach)] = True
+            gone[row, drop(ids, self._labels[ids], ranked[row, ids], rule.k, self._reach)] = True
         return now.without(gone, self._due[now.step])
 
     def signatures(self, now: Progress, tensor: Callable[[Array], torch.Tensor]) -> Array:
@@ -135,3 +142,13 @@ class Filtering:
             parameters=self._engine.parameters,
             clip=clip,
         )
+
+
+def by_client(client: ArrayLike, labels: ArrayLike, reach: Reach) -> NDArray[np.int64]:
+    """(n,) groups of a filter in which every client drops its own: one of each client, or of each of its classes.
+
+    Args:
+        client, labels: (n,) of each sample.
+    """
+    holder, label = np.asarray(client, np.int64), np.asarray(labels, np.int64)
+    return holder if reach is Reach.GLOBAL else holder * (int(label.max(initial=0)) + 1) + label

@@ -38,6 +38,7 @@ class Population:
         members: (R, n + m) whether a model's data hold each sample; the last m are the gradient canaries.
         seeds: (R,) study seed of each model.
         start: (P,) or (R, P) initial parameters; by default each seed's own.
+        groups: (n + m,) within which the filter drops, by default as its schedule says.
 
     Raises:
         StudyError: shapes that do not fit, or a plan that these data cannot follow.
@@ -53,6 +54,7 @@ class Population:
         *,
         start: ArrayLike | None = None,
         gradient_canaries: GradientCanaries | None = None,
+        groups: NDArray[np.int64] | None = None,
         execution: Execution | None = None,
     ) -> None:
         execution = execution or Execution()
@@ -85,7 +87,7 @@ class Population:
             np.stack([engine.initial(seed) for seed in self._seeds]) if start is None else np.asarray(start, float)
         )
         initial = np.broadcast_to(initial, (len(self._seeds), engine.parameters))
-        self._filtering = Filtering(engine, plan, data, self._canaries, self._seeds, self._x, self._y)
+        self._filtering = Filtering(engine, plan, data, self._canaries, self._seeds, self._x, self._y, groups)
         self._progress = Progress.beginning(initial, self._members)
 
     @property

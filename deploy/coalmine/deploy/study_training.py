@@ -1,0 +1,219 @@
+"""The section of a study about federated DP-SGD, and the flat settings that the Flower apps read.
+
+All of ``training`` can change the guarantee or the result, but ``checkpoint_every``, ``models_at_once`` and ``double``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, model_validator
+
+from coalmine.deploy.study_section import Count, Section
+
+if TYPE_CHECKING:
+    from coalmine.protocol.dpsgd.schedule import FilterSchedule
+    from coalmine.protocol.dpsgd.terms import Terms
+
+Canary = Literal["blank", "mislabeled", "fgsm", "clipbkd", "interpolated", "sparse"]
+
+
+class SamplesSection(Section):
+    """Labelled samples: private ones for training, public ones, and a public test set; disjoint, at random."""
+
+    source: str = Field("digits", description="digits, coloured-digits, purchases; or an .npz or .parquet file")
+    train: Count = Field(1000, description="private samples")
+    public: int = Field(0, ge=0, description="public samples, for pre-training and for crafting canaries")
+    test: int = Field(0, ge=0, description="0: all that are held out")
+    minority: float = Field(0.1, ge=0, le=0.5, description="coloured-digits: share in the other colour")
+    rows: Count = Field(4000, description="purchases: how many to generate")
+    pool: Count = Field(1, description="images: average over squares of this side")
+    scale: float = Field(0.0, ge=0, description="files of images: their largest value; 0: features as they are")
+    standardise: bool = Field(True, description="by mean and deviation of the public samples, where there are any")
+
+
+class ModelSection(Section):
+    """Which network."""
+
+    kind: Literal["logistic", "mlp", "cnn", "wrn16"] = "mlp"
+    hidden: tuple[Count, ...] = Field((32,), description="mlp: widths of its hidden layers")
+    activation: Literal["tanh", "relu"] = "tanh"
+    width: Count = 16
+    pretrain: int = Field(0, ge=0, description="steps of ordinary SGD on the public samples before the run")
+    pretrain_lr: float = Field(0.3, gt=0)
+
+
+class PartitionSection(Section):
+    """Who holds which samples."""
+
+    kind: Literal["iid", "dirichlet", "class", "user"] = "iid"
+    alpha: float = Field(1.0, gt=0, description="dirichlet: small is skewed")
+    classes: Count = Field(1, description="class: of each client")
+    allow_empty: bool = Field(False, description="dirichlet: clients without a sample")
+
+
+class FilterSection(Section):
+    """The filter's public schedule."""
+
+    k: Count = 1
+    reach: Literal["per class", "global"] = "per class"
+    every: Count = 1
+    first_epoch: int = Field(0, ge=0)
+    last_epoch: int | None = Field(4, ge=0, description="none: the whole run")
+    signature: str = "grad_l2"
+    window: Count = 10
+    directions: Count = 16
+    force: bool = Field(False, description="although it can drop more than half of the declared size")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _public(cls, values: Any) -> Any:
+        """Say why a key that counts samples is refused, not only that it is unknown."""
+        if isinstance(values, dict):
+            from coalmine.protocol.dpsgd.schedule import FilterSchedule
+
+            FilterSchedule.from_settings({key: value for key, value in values.items() if key != "force"})
+        return values
+
+    def schedule(self) -> FilterSchedule:
+        from coalmine.protocol.dpsgd.schedule import FilterSchedule
+
+        return FilterSchedule.from_settings(self.model_dump(exclude={"force"}))
+
+
+class ManyCanariesSection(Section):
+    """The one-run audit: many canaries, each in on a coin of its own."""
+
+    canaries: Count = 500
+    kind: Literal["sparse", "mislabeled"] = "sparse"
+    guesses: tuple[int, int] = Field((75, 75), description="how many are said to be in, and out: fixed beforehand")
+
+    @model_validator(mode="after")
+    def _guessable(self) -> ManyCanariesSection:
+        if min(self.guesses) < 0 or not 1 <= sum(self.guesses) <= self.canaries:
+            raise ValueError(f"{sum(self.guesses)} guesses on {self.canaries} canaries")
+        return self
+
+
+class ShadowSection(Section):
+    """`coalmine audit training`: shadow models with and without a canary, with and without the filter."""
+
+    canaries: tuple[Canary, ...] = ("blank", "mislabeled", "clipbkd")
+    models: int = Field(200, ge=20, description="with each canary, and without any; these are shared among canaries")
+    repetitions: Count = Field(1, description="of everything, on other seeds")
+    alpha: float = Field(0.05, gt=0, lt=1, description="failure probability of each bound")
+    interpolation: float = Field(0.5, ge=0, le=1, description="interpolated: between blank (0) and mislabeled (1)")
+    unfiltered: bool = Field(True, description="also audit the same run without its filter")
+    random_start: bool = Field(False, description="also the accuracy of both from a random start, without pre-training")
+    one_run: ManyCanariesSection | None = None
+
+    @model_validator(mode="after")
+    def _distinct(self) -> ShadowSection:
+        if not self.canaries and self.one_run is None:
+            raise ValueError("nothing is audited: name canaries, or give one_run")
+        if len(set(self.canaries)) != len(self.canaries):
+            raise ValueError("a canary is named twice")
+        return self
+
+
+class TrainingSection(Section):
+    """Federated DP-SGD (`coalmine train`), and its audit (`coalmine audit training`). The seed is the study's."""
+
+    mode: Literal["gradient", "local"] = Field(
+        "gradient",
+        description="gradient: central DP-SGD, a round a step; local: Opacus at each client, averaged models",
+    )
+    clients: Count = 10
+    q: float = Field(0.1, description="chance of a sample to be in a step's batch")
+    sigma: float | None = Field(None, description="noise multiplier; or give eps")
+    eps: float | None = Field(None, gt=0, description="claim to reach (PRV): the least sigma that keeps it")
+    clip: float = 1.0
+    delta: float = 1e-5
+    declared_size: Count | None = Field(None, description="public size of the data; none: data.train")
+    steps: Count = 300
+    optimiser: Literal["sgd", "adam"] = "sgd"
+    lr: float = 0.3
+    momentum: float = 0.0
+    local_steps: Count = Field(1, description="local: noised steps of a round")
+    dropout: float = Field(0.0, ge=0, lt=1, description="probability that a client's answer is lost")
+    scope: Literal["client", "federation"] = Field(
+        "client", description="of the filter; federation: top k over all, the server sees ids, labels and signatures"
+    )
+    data: SamplesSection = SamplesSection()
+    model: ModelSection = ModelSection()
+    partition: PartitionSection = PartitionSection()
+    filter: FilterSection | None = None
+    audit: ShadowSection = ShadowSection()
+    double: bool = Field(True, description="gradients of `coalmine train` in float64; shadow models use float32")
+    checkpoint_every: Count = 25
+    models_at_once: Count = Field(16, description="shadow models in one pass; the same numbers whatever the workers")
+
+    @model_validator(mode="after")
+    def _fits(self) -> TrainingSection:
+        if (self.sigma is None) == (self.eps is None):
+            raise ValueError("give one of sigma and eps")
+        if self.model.pretrain and not self.data.public:
+            raise ValueError("model.pretrain needs data.public samples")
+        if self.sigma is not None:
+            self.terms(0)
+        return self
+
+    def settings(self, seed: int) -> dict[str, str | int | float | bool]:
+        """What the Flower apps read. Finds the noise where ``eps`` is given, which takes seconds."""
+        plain = ("mode", "clients", "q", "clip", "delta", "steps", "optimiser", "lr", "momentum", "local_steps")
+        found: dict[str, Any] = {key: getattr(self, key) for key in (*plain, "dropout", "scope", "double")}
+        found |= {
+            "seed": seed,
+            "sigma": self.noise(),
+            "declared_size": self.declared_size or self.data.train,
+            "universe": self.data.train,
+            "checkpoint_every": self.checkpoint_every,
+            "filter.on": self.filter is not None,
+        }
+        found |= {f"data.{key}": value for key, value in self.data.model_dump().items()}
+        found |= {f"partition.{key}": value for key, value in self.partition.model_dump().items()}
+        for key in ("kind", "activation", "width"):
+            found[f"model.{key}"] = getattr(self.model, key)
+        found["model.hidden"] = ",".join(map(str, self.model.hidden))
+        if self.filter is not None:
+            rule = self.filter.model_dump(exclude={"force"})
+            found |= {f"filter.{key}": -1 if value is None else value for key, value in rule.items()}
+        return found
+
+    def terms(self, seed: int) -> Terms:
+        """Checked like the apps check them."""
+        from coalmine.protocol.dpsgd.terms import terms
+
+        return terms(self.settings(seed))
+
+    def noise(self) -> float:
+        """The noise multiplier."""
+        if self.sigma is not None:
+            return self.sigma
+        assert self.eps is not None
+        return _noise(self.eps, self.q, self.steps, self.delta)
+
+    def largest_drop(self, seed: int, classes: int) -> int:
+        """The most samples that the filter can take, from public numbers."""
+        agreed = self.terms(seed)
+        if agreed.filter is None:
+            return 0
+        alone = self.clients if self.scope == "client" else 1
+        return agreed.filter.largest_drop(self.steps, self.q, classes, alone)
+
+
+@cache
+def _noise(eps: float, q: float, steps: int, delta: float) -> float:
+    from coalmine.protocol.dpsgd.claims import noise_multiplier
+
+    return noise_multiplier(eps, q, steps, delta)
+
+
+def anchored(section: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """With ``data.source`` relative to the study's file, where such a file is there."""
+    data = section.get("data")
+    if isinstance(data, dict) and isinstance(data.get("source"), str) and (folder / data["source"]).is_file():
+        return {**section, "data": {**data, "source": str((folder / data["source"]).resolve())}}
+    return section

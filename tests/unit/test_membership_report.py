@@ -1,0 +1,58 @@
+"""What is shown, written and tracked of training and its audit."""
+
+import json
+from io import StringIO
+
+from fakes.membership import membership, trained
+from rich.console import Console
+
+from coalmine.auditor.membership.result import audit_json, trained_json
+from coalmine.auditor.membership.runs import audit_records, audit_runs, trained_runs
+from coalmine.auditor.membership.table import audit_rich, trained_rich
+from coalmine.protocol.finding import Verdict
+
+
+def shown(renderable, width=100):
+    console = Console(file=StringIO(), width=width)
+    console.print(renderable)
+    return console.file.getvalue()
+
+
+def test_every_number_comes_with_its_qualifiers():
+    page = shown(audit_rich(membership()))
+    for word in ("formal", "heuristic", "add/remove", "record", "δ = 1e-05", "PLD", "PRV", "ceiling", "A note."):
+        assert word in page, word
+    assert "no contradiction found" in page
+    assert "cp" in page
+    assert "accuracy 0.800" in shown(trained_rich(trained())) or "0.800 on 50" in shown(trained_rich(trained()))
+
+
+def test_a_formal_bound_above_the_claim_contradicts_it():
+    assert membership().verdict is Verdict.CONSISTENT
+    found = membership(shift=9.0)
+    assert found.verdict is Verdict.CONTRADICTED
+    assert "claim contradicted" in shown(audit_rich(found))
+    assert audit_json(found)["verdict"] == "claim contradicted"
+
+
+def test_findings_are_strict_json():
+    for document in (audit_json(membership(9.0)), trained_json(trained())):
+        assert json.loads(json.dumps(document, allow_nan=False)) == document
+    one = audit_json(membership())["arms"][0]["subjects"][0]["findings"]
+    assert len(one) == 2
+    assert {evidence["assurance"] for evidence in one[0]["evidence"]} == {"formal", "heuristic"}
+
+
+def test_runs_say_how_much_each_number_proves():
+    found = membership()
+    whole, first, second = audit_runs(found)
+    assert whole.tags["kind"] == "membership"
+    assert whole.metrics["eps/theory"] == found.claim.eps_pld_upper
+    assert (first.name, second.name) == ("blank, without filter", "blank, with filter")
+    assert first.tags["assurance/gdp"] == "heuristic"
+    assert first.tags["assurance/clopper_pearson_holdout"] == "formal"
+    assert first.metrics["eps/lower/gdp"] == found.arms[0].subjects[0].repeated[-1].mean
+    (only,) = trained_runs(trained())
+    assert only.metrics["utility/accuracy"] == 0.8
+    assert len(audit_records(found)) == 2 * 2 * 6
+    assert {row["unit"] for row in audit_records(found)} == {"record"}

@@ -1,0 +1,96 @@
+"""The section training of a study, and what the Flower apps get of it."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from coalmine.deploy.study_file import build_study, read_study
+from coalmine.protocol.dpsgd.terms import terms
+from coalmine.protocol.errors import DataError, StudyError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def study(**training):
+    return build_study({"training": {"sigma": 1.0, **training}})
+
+
+@pytest.mark.parametrize("name", ["filter-digits.yaml", "filter-mnist.yaml"])
+def test_the_studies_that_are_shipped_are_valid(name):
+    assert read_study(ROOT / "studies" / name, ["training.eps=null", "training.sigma=1"]).training is not None
+
+
+def test_the_apps_agree_on_what_the_study_says():
+    agreed = terms(
+        study(filter={"k": 2, "last_epoch": None}, steps=30, clients=4, scope="federation").training.settings(9)
+    )
+    assert (agreed.seed, agreed.clients, agreed.steps, agreed.universe) == (9, 4, 30, 1000)
+    assert agreed.filter.k == 2
+    assert agreed.filter.last_epoch is None
+    assert agreed.filterings == (0, 10, 20)
+
+
+def test_noise_follows_from_an_epsilon():
+    section = build_study({"training": {"eps": 4.0, "steps": 10}}).training
+    assert section.terms(0).mechanism.sigma == section.noise()
+    from coalmine.protocol.accounting import prv_epsilon
+
+    assert prv_epsilon(0.1, section.noise(), 10, 1e-5) <= 4.0 < prv_epsilon(0.1, section.noise() - 2e-4, 10, 1e-5)
+
+
+def test_flowers_own_settings_are_valid_and_private_files_stay_at_home():
+    app = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["flwr"]["app"]
+    flat = {}
+    for key, value in app["config"].items():
+        flat |= {f"{key}.{inner}": one for inner, one in value.items()} if isinstance(value, dict) else {key: value}
+    assert terms(flat).clients == 10
+    assert app["fab-include"] == ["LICENSE", "README.md"]
+
+
+@pytest.mark.parametrize(
+    ("training", "said"),
+    [
+        ({"sigma": None}, "one of sigma and eps"),
+        ({"eps": 1.0}, "one of sigma and eps"),
+        ({"sigma": 0.0}, "noise multiplier"),
+        ({"clip": 0.0}, "L2 bound"),
+        ({"clints": 3}, "clients"),
+        ({"filter": {"k": 0}}, "filter.k"),
+        ({"filter": {"max_dropped": 5}}, "must not depend on how many samples"),
+        ({"filter": {"signatur": "loss"}}, "signature"),
+        ({"filter": {"signature": "los"}}, "loss"),
+        ({"mode": "local", "local_steps": 7}, "divisor"),
+        ({"model": {"pretrain": 5}}, "public"),
+        ({"audit": {"models": 19}}, "20"),
+        ({"audit": {"canaries": []}}, "nothing is audited"),
+        ({"audit": {"one_run": {"canaries": 10, "guesses": [8, 8]}}}, "16 guesses"),
+    ],
+)
+def test_mistakes_are_named(training, said):
+    with pytest.raises(StudyError, match=said):
+        study(**training)
+
+
+def test_what_only_the_data_show_is_refused_before_anything_is_trained():
+    from coalmine.deploy.training.prepare import prepared
+
+    few = {"train": 100, "test": 50}
+    with pytest.raises(StudyError, match="no section training"):
+        prepared(build_study({}))
+    with pytest.raises(StudyError, match="can drop 500 of 100"):
+        prepared(study(data=few, clients=10, filter={"k": 1}))
+    assert "can drop 500" in prepared(study(data=few, clients=10, filter={"k": 1, "force": True})).notices[0]
+    assert "can drop 50 of" in prepared(study(data=few, clients=1, filter={"k": 1})).notices[0]
+    with pytest.raises(DataError, match="private"):
+        prepared(study(data={"train": 5000}))
+    with pytest.raises(DataError, match="would hold no sample"):
+        prepared(study(data=few, clients=10, partition={"kind": "dirichlet", "alpha": 0.001}))
+
+
+def test_a_source_beside_the_study_is_found(tmp_path):
+    (tmp_path / "mine.npz").write_bytes(b"")
+    path = tmp_path / "study.yaml"
+    path.write_text(yaml.safe_dump({"training": {"sigma": 1, "data": {"source": "mine.npz"}}}))
+    assert read_study(path).training.data.source == str(tmp_path / "mine.npz")
