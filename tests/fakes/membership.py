@@ -24,9 +24,9 @@ def membership(shift=0.0, repetitions=2):
         for number in range(repetitions):
             rng = np.random.default_rng([number, len(name)])
             findings.append(
-                audit("blank", promised, rng.standard_normal(200) + shift, rng.standard_normal(200), 0.05, rng)
+                audit("mislabeled", promised, rng.standard_normal(200) + shift, rng.standard_normal(200), 0.05, rng)
             )
-        arms.append(Arm(name, (Subject("blank", tuple(findings), 1.0),), 0.8, 0.01, None, 0.1))
+        arms.append(Arm(name, (Subject("mislabeled", tuple(findings), 1.0),), 0.8, 0.01, None, 0.1))
     return MembershipAudit(
         "made-up", promised, 0.05, 200, repetitions, tuple(arms), 0.1, ("A note.",), {"data": "none"}
     )

@@ -60,9 +60,14 @@ def audit_rich(found: MembershipAudit) -> RenderableType:
     ]
     return Group(
         Text(f"{found.study}: {promise(found.claim)}", style="bold"),
+        "",
         *tables,
+        "",
         *accuracies,
         f"before training: accuracy {found.accuracy_before:.3f}",
+        Text(
+            "heur.: heuristic, proves nothing; ceiling: the most that a formal bound of so many models can show", "dim"
+        ),
         *(Text(note, style="dim") for note in found.notes),
         Text(found.verdict.value, style="bold"),
     )
@@ -77,12 +82,14 @@ def _table(found: MembershipAudit, methods: tuple[str, ...], rows: list[tuple[Ar
     from rich.table import Table
 
     first = rows[0][1].findings[0].evidence
-    table = Table("", "canary", header_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(header_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("filter", min_width=6)
+    table.add_column("canary", min_width=max(len(subject.name) for _, subject in rows) if "gdp" in methods else None)
     for method, one in zip(methods, first, strict=True):
-        title = f"{_SHORT.get(method, method)}\n{one.assurance.value}"
+        title = f"{_SHORT.get(method, method)}\n{_BRIEF.get(one.assurance, one.assurance.value)}"
         table.add_column(title, justify="right", overflow="fold", min_width=max(map(len, title.split("\n"))))
     table.add_column("ceiling", justify="right")
-    table.add_column("dropped\nin epoch" if "gdp" in methods else "dropped\nshare", justify="right")
+    table.add_column("epoch\ndropped" if "gdp" in methods else "share\ndropped", justify="right")
     told = ""
     for arm, subject in rows:
         cells = [_bound(one.mean, one.std, one.values) for one in subject.repeated]
@@ -92,7 +99,7 @@ def _table(found: MembershipAudit, methods: tuple[str, ...], rows: list[tuple[Ar
             if one.assurance is Assurance.FORMAL and "ceiling" in one.details
         ]
         table.add_row(
-            arm.name if arm.name != told else "",
+            {"with filter": "yes", "without filter": "no"}.get(arm.name, arm.name) if arm.name != told else "",
             subject.name,
             *cells,
             f"{max(ceilings):.1f}" if ceilings else "",
@@ -103,6 +110,7 @@ def _table(found: MembershipAudit, methods: tuple[str, ...], rows: list[tuple[Ar
     return table
 
 
+_BRIEF = {Assurance.HEURISTIC: "heur."}
 _SHORT = {
     "clopper_pearson_holdout": "cp\nholdout",
     "clopper_pearson_bonferroni": "cp\nbonf.",
@@ -121,4 +129,4 @@ def _bound(mean: float, std: float, values: tuple[float, ...]) -> str:
     """Rounded down; with several repetitions their spread and every one of them."""
     if len(values) == 1:
         return down(mean, 2)
-    return "\n".join([down(mean, 2), f"± {std:.2f}", *(down(value, 2) for value in values)])
+    return "\n".join([down(mean, 2), f"±{std:.2f}", *(down(value, 2) for value in values)])
