@@ -82,7 +82,7 @@ def _table(found: MembershipAudit, methods: tuple[str, ...], rows: list[tuple[Ar
     from rich.table import Table
 
     first = rows[0][1].findings[0].evidence
-    table = Table(header_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    table = Table(header_style="bold", box=box.SIMPLE_HEAD, padding=0, show_edge=False)
     table.add_column("filter", min_width=6)
     table.add_column("canary", min_width=max(len(subject.name) for _, subject in rows) if "gdp" in methods else None)
     for method, one in zip(methods, first, strict=True):
