@@ -6,6 +6,8 @@ import torch
 
 pytest.importorskip("flwr", reason="needs coalmine[federated]")
 
+from flwr.app import Context, Message, RecordDict
+
 from coalmine.clients.training.app import app as client_app
 from coalmine.clients.training.fast.build import engine
 from coalmine.clients.training.fast.filtering import by_client
@@ -13,11 +15,12 @@ from coalmine.clients.training.fast.population import Population
 from coalmine.clients.training.order import client
 from coalmine.clients.training.plan import Execution, Plan
 from coalmine.clients.training.source import SourceSpec, samples
-from coalmine.deploy.training.federation import InProcessGrid, run_in_process
+from coalmine.deploy.training.federation import InProcessGrid, run_in_process, server_identity
 from coalmine.protocol.dpsgd import wire
 from coalmine.protocol.dpsgd.terms import terms
 from coalmine.protocol.errors import ContributionError, StudyError
 from coalmine.server.training import app as server_app
+from coalmine.server.training.exchange import answers, content
 from coalmine.server.training.standing import Standing
 
 torch.set_num_threads(1)
@@ -137,11 +140,7 @@ def test_clients_that_filter_for_themselves_drop_more_and_tell_nothing(trained):
         return names
 
     grid.push_messages = watched
-    from flwr.app import Context, RecordDict
-
-    from coalmine.deploy.training.federation import _this_process_is_the_server
-
-    with _this_process_is_the_server():
+    with server_identity():
         server_app.app(grid, Context(1, 0, {}, RecordDict(), {**SETTINGS, "scope": "client"}))
     assert {name for content in sent for name in content} == {wire.MODEL, wire.ACCOUNT, wire.SUM}
     left = sum(int(one.state["coalmine-active"].to_numpy_ndarrays()[0].sum()) for one in grid.contexts.values())
@@ -191,15 +190,24 @@ def test_what_a_client_refuses_stops_the_run_with_its_reason(change, said):
 
 def test_a_client_whose_data_changed_is_refused():
     grid = InProcessGrid(client_app, SETTINGS, 3, lambda _: None)
-    from flwr.app import Message
-
-    from coalmine.deploy.training.federation import _this_process_is_the_server
-    from coalmine.server.training.exchange import answers, content
-
-    with _this_process_is_the_server():
+    with server_identity():
         ask = lambda: answers(grid.send_and_receive([Message(content({}), 1, wire.INITIAL)]))  # noqa: E731
         ask()
         grid.contexts[1].run_config["data.source"] = "purchases"
         grid.contexts[1].run_config["data.rows"] = 1000
         with pytest.raises(ContributionError, match="client 0: its data changed"):
             ask()
+
+
+def test_a_node_with_a_file_of_its_own_trains_on_that(tmp_path, trained):
+    data = samples(SourceSpec(train=N, test=50, seed=7)).train
+    settings = {**SETTINGS, "clients": 2}
+    grid = InProcessGrid(client_app, settings, 2, lambda _: None)
+    for number, (first, last) in enumerate(((0, 70), (70, N))):
+        path = tmp_path / f"{number}.npz"
+        np.savez(path, x=data.x[first:last], y=data.y[first:last])
+        grid.contexts[number + 1].node_config |= {"data": str(path), "first-id": first}
+    context = Context(1, 0, {}, RecordDict(), settings)
+    with server_identity():
+        server_app.app(grid, context)
+    assert np.array_equal(context.state[server_app.MODEL].to_numpy_ndarrays()[0], trained)

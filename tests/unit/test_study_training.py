@@ -94,3 +94,13 @@ def test_a_source_beside_the_study_is_found(tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text(yaml.safe_dump({"training": {"sigma": 1, "data": {"source": "mine.npz"}}}))
     assert read_study(path).training.data.source == str(tmp_path / "mine.npz")
+
+
+def test_flower_may_change_every_key_that_a_study_sets():
+    app = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["flwr"]["app"]["config"]
+    there = {
+        f"{key}.{inner}" if isinstance(value, dict) else key
+        for key, value in app.items()
+        for inner in (value if isinstance(value, dict) else [""])
+    }
+    assert set(study(filter={}).training.settings(0)) <= there

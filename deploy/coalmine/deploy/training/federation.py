@@ -87,13 +87,13 @@ def run_in_process(
         CoalmineError: what an app raised or a client refused.
     """
     context = Context(run_id=_RUN, node_id=_SERVER, node_config={}, state=RecordDict(), run_config=dict(settings))
-    with _this_process_is_the_server(), _flower_is_silent():
+    with server_identity(), _flower_is_silent():
         server(InProcessGrid(client, settings, clients, advance), context)
     return context
 
 
 @contextmanager
-def _this_process_is_the_server() -> Iterator[None]:
+def server_identity() -> Iterator[None]:
     """Flower's messages name who made them, by an identity of the process that its launchers set."""
     from flwr.supercore.task_identity import TaskIdentity
 
