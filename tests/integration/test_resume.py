@@ -31,7 +31,7 @@ audit:
   reduced_trials: 2000
   replays: 4
 """
-_MOMENTS = int(os.environ.get("COALMINE_KILL_MOMENTS", "3"))
+_MOMENTS = int(os.environ.get("COALMINE_KILL_MOMENTS", "2"))
 """How many random moments are tried; the longer run takes ten."""
 
 

@@ -135,30 +135,6 @@ def test_protected_randomness_is_marked_and_keeps_its_key_to_itself(study, first
         assert not path.is_file() or key.read_bytes() not in path.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("override", "said"),
-    [
-        ("privacy.q=1.5", "privacy.q"),
-        ("privacy.simga=1", "sigma"),
-        ("data.test=5000", "5000"),
-        ("audit.pool=4", "pool"),
-        ("encoder.model=/nowhere/at/all", "nowhere"),
-        ("bank.file=none.parquet", "none.parquet"),
-    ],
-)
-def test_a_users_mistake_is_one_message_and_code_2(study, first, override, said):
-    done = _run(
-        *("run", "study.yaml", "--set", override, "--set", "output=runs/bad"),
-        cwd=study,
-        cache=study / "cache 1",
-        check=False,
-    )
-    assert done.returncode == 2, done.stderr
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (study / "runs" / "bad" / "findings.json").exists()
-
-
 def test_interruption_leaves_nothing_half_written(study, tmp_path):
     process = subprocess.Popen(
         [*_COALMINE, "run", str(study / "study.yaml"), "--set", "data.users=400", "--set", "data.test=300"],

@@ -195,3 +195,30 @@ def test_the_installed_command_ends_like_the_entry_point(tmp_path):
     done = subprocess.run([command, "run", "none.yaml"], capture_output=True, text=True, cwd=tmp_path, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "coalmine: none.yaml: there is no such file (`coalmine init` writes one)\n"
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("privacy.q=1.5", "privacy.q"),
+        ("privacy.simga=1", "sigma"),
+        ("data.test=5000", "5000"),
+        ("audit.pool=3", "pool"),
+        ("encoder.model=/nowhere/at/all", "nowhere"),
+        ("bank.file=none.parquet", "none.parquet"),
+    ],
+)
+def test_a_mistake_in_a_study_is_one_message_and_leaves_nothing(coalmine, tmp_path, monkeypatch, override, said):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COALMINE_CACHE", str(tmp_path / "cache"))
+    Path("study.yaml").write_text(
+        "data: {source: personas, users: 20, records_per_user: 4, min_records: 4, auxiliary: 4, calibration: 4,"
+        " test: 6}\n"
+        "bank: {size: 32}\n"
+        "audit: {canaries: 1, canary_records: 4, probes: 4, pool: 8}\n"
+    )
+    code, out, err = coalmine("run", "study.yaml", "--set", override, "--set", "output=runs/bad")
+    assert (code, out) == (2, "")
+    assert said in err
+    assert "Traceback" not in err
+    assert not Path("runs/bad").exists()
