@@ -71,7 +71,7 @@ def test_the_file_is_the_owners_and_holds_no_prompt(tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "texts.sqlite").write_bytes(b"no database at all" * 100)
-    with pytest.raises(StorageError, match=r"texts\.sqlite.*DatabaseError"):
+    with pytest.raises(StorageError, match=r"texts\.sqlite.*not a database"):
         CachedGenerator(RulesGenerator(), tmp_path).sample(["a"], 0)
 
 
