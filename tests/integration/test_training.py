@@ -32,7 +32,9 @@ training:
     canaries: [mislabeled, clipbkd]
     models: 20
     one_run: {canaries: 30, guesses: [5, 5]}
+    group: 12
 """
+_SUBJECTS = ["mislabeled", "clipbkd", "30 sparse, one run", "group of 12 in gradient space"]
 
 
 def run(*arguments, cwd, check=True):
@@ -101,18 +103,29 @@ def test_a_killed_run_goes_on_to_the_same_model(folder, trained):
 def test_an_audit_has_the_same_numbers_for_any_number_of_workers(folder):
     found = []
     for workers in (1, 2):
-        more = ("--set", f"execution.workers={workers}", "--set", "training.models_at_once=8")
+        more = (
+            "--set",
+            f"execution.workers={workers}",
+            "--set",
+            "training.models_at_once=8",
+            "--set",
+            "training.scope=federation",
+        )
         done = run("audit", "training", "study.yaml", "--json", *more, "--set", "tracking.mlflow=false", cwd=folder)
         found.append({key: value for key, value in json.loads(done.stdout).items() if key != "seconds"})
     assert found[0] == found[1]
     claim = found[0]["claim"]["eps_pld_upper"]
     assert [arm["name"] for arm in found[0]["arms"]] == ["without filter", "with filter"]
     for arm in found[0]["arms"]:
-        assert [subject["name"] for subject in arm["subjects"]] == ["mislabeled", "clipbkd", "30 sparse, one run"]
+        assert [subject["name"] for subject in arm["subjects"]] == _SUBJECTS
         for subject in arm["subjects"]:
             for evidence in subject["findings"][0]["evidence"]:
                 assert evidence["assurance"] in ("formal", "heuristic")
-                assert evidence["assurance"] == "heuristic" or evidence["eps_lower"] <= claim
+                one = "group" not in subject["name"]  # the claim is about one sample, a group's bound is about twelve
+                assert evidence["assurance"] == "heuristic" or not one or evidence["eps_lower"] <= claim
+    for arm in found[0]["arms"]:
+        group = arm["subjects"][-1]["findings"][0]["evidence"]
+        assert next(one for one in group if one["method"].startswith("gdp ("))["eps_lower"] > 1
     assert found[0]["arms"][0]["lost"] == 0 < found[0]["arms"][1]["lost"]
 
 

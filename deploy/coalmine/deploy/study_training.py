@@ -108,11 +108,12 @@ class ShadowSection(Section):
     unfiltered: bool = Field(True, description="also audit the same run without its filter")
     random_start: bool = Field(False, description="also the accuracy of both from a random start, without pre-training")
     one_run: ManyCanariesSection | None = None
+    group: int = Field(0, ge=0, description="members of a group in gradient space, just below the filter; 0: none")
 
     @model_validator(mode="after")
     def _distinct(self) -> ShadowSection:
-        if not self.canaries and self.one_run is None:
-            raise ValueError("nothing is audited: name canaries, or give one_run")
+        if not self.canaries and self.one_run is None and not self.group:
+            raise ValueError("nothing is audited: name canaries, or give one_run or group")
         if len(set(self.canaries)) != len(self.canaries):
             raise ValueError("a canary is named twice")
         return self

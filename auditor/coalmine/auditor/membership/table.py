@@ -86,7 +86,7 @@ def _table(found: MembershipAudit, methods: tuple[str, ...], rows: list[tuple[Ar
     table.add_column("filter", min_width=6)
     table.add_column("canary", min_width=max(len(subject.name) for _, subject in rows) if "gdp" in methods else None)
     for method, one in zip(methods, first, strict=True):
-        title = f"{_SHORT.get(method, method)}\n{_BRIEF.get(one.assurance, one.assurance.value)}"
+        title = f"{_SHORT.get(method.split(' (')[0], method)}\n{_BRIEF.get(one.assurance, one.assurance.value)}"
         table.add_column(title, justify="right", overflow="fold", min_width=max(map(len, title.split("\n"))))
     table.add_column("ceiling", justify="right")
     table.add_column("epoch\ndropped" if "gdp" in methods else "share\ndropped", justify="right")

@@ -14,16 +14,17 @@ from coalmine.auditor.membership.result import Arm, MembershipAudit, Subject
 from coalmine.auditor.membership.scores import logit_scaled_confidence, loss_drop
 from coalmine.auditor.membership.single_run import audit_single_run
 from coalmine.auditor.membership.suite import audit, finding
-from coalmine.clients.training.fast.shadows import Common, Reference, Shadows, initial, joined, logits, train_shadows
+from coalmine.clients.training.fast.shadows import Reference, Shadows, initial, logits
 from coalmine.clients.training.fast.shadows import accuracy as accuracy_of
 from coalmine.clients.training.plan import Plan
 from coalmine.deploy.progress import Stages
 from coalmine.deploy.study import Study
 from coalmine.deploy.study_training import ManyCanariesSection
-from coalmine.deploy.tasks import share, spread
+from coalmine.deploy.training.group import group_subject
 from coalmine.deploy.training.prepare import Prepared, start_of
+from coalmine.deploy.training.shares import common_to, model_seeds, train_all
 from coalmine.protocol.dpsgd.claims import claim
-from coalmine.protocol.dpsgd.terms import Mode, Scope
+from coalmine.protocol.dpsgd.terms import Mode
 from coalmine.protocol.errors import StudyError
 from coalmine.protocol.finding import Finding
 from coalmine.protocol.ports import Advance
@@ -33,7 +34,7 @@ from coalmine.protocol.randomness import Purpose, stream
 Array = NDArray[np.float64]
 _FILTERED, _UNFILTERED = "with filter", "without filter"
 _REFERENCE_STEPS = 300
-_RANDOM_STARTS = 16
+_FOR_ACCURACY = 16
 _FGSM_SHARE = 0.25
 _BLANK_LABEL = 0
 
@@ -67,8 +68,12 @@ def audit_training(study: Study, ready: Prepared, stages: Stages) -> MembershipA
     plans = {_FILTERED: plan} if agreed.filter is not None else {}
     if section.unfiltered or agreed.filter is None:
         plans = {_UNFILTERED: replace(plan, filter=None), **plans}
-    total = len(plans) * section.repetitions * (_models(len(chosen), section.models) + bool(section.one_run))
-    total += len(plans) * _RANDOM_STARTS * section.random_start
+    total = (
+        len(plans)
+        * section.repetitions
+        * (_models(len(chosen), section.models) + bool(section.one_run) + 2 * section.models * bool(section.group))
+    )
+    total += len(plans) * _FOR_ACCURACY * section.random_start
     arms = []
     with stages.stage("shadow models", total, "models") as advance:
         for name, one in plans.items():
@@ -79,6 +84,8 @@ def audit_training(study: Study, ready: Prepared, stages: Stages) -> MembershipA
             subjects = _subjects(chosen, runs, section.models)
             if section.one_run is not None:
                 subjects = (*subjects, _many(ready, one, section.one_run, start, promised, study.seed, advance))
+            if section.group:
+                subjects = (*subjects, group_subject(ready, one, plan, start, promised, study.seed, advance))
             random_start = _from_random(ready, one, study.seed, advance) if section.random_start else None
             every = np.concatenate([run.accuracy for run in runs])
             lost = float(np.concatenate([run.shadows.lost for run in runs]).mean())
@@ -137,7 +144,7 @@ def _craft(ready: Prepared, start: Array | None, seed: int) -> tuple[list[Canary
             notes.append(f"{name}: the data already hold this very sample, so its presence cannot be tested; left out.")
         else:
             found.append(canary)
-    if not found and section.one_run is None:
+    if not found and section.one_run is None and not section.group:
         raise StudyError("no canary is left", where="training.audit.canaries", remedy="name others")
     return found, notes
 
@@ -158,7 +165,14 @@ def _threshold(
     included = np.zeros((_models(m, models), m), np.bool_)
     for number in range(m):
         included[number * models : (number + 1) * models, number] = True
-    shadows = _shadows(ready, plan, chosen, included, start, _seeds(seed, repetition, len(included)), advance)
+    shadows = train_all(
+        ready,
+        common_to(ready, start, chosen),
+        plan,
+        included,
+        model_seeds(seed, repetition, len(included), "shadow models"),
+        advance,
+    )
     findings = []
     for number, canary in enumerate(chosen):
         score = logit_scaled_confidence(shadows.logits[:, number], canary.y)
@@ -191,8 +205,8 @@ def _many(
     findings, gone = [], []
     for repetition in range(audited.repetitions):
         coins = stream(seed, Purpose.MEMBERSHIP, repetition, "one run").random((1, len(chosen))) < 0.5
-        seeds = _seeds(seed, repetition, 1, "one run")
-        shadows = _shadows(ready, plan, chosen, coins, start, seeds, advance)
+        seeds = model_seeds(seed, repetition, 1, "one run")
+        shadows = train_all(ready, common_to(ready, start, chosen), plan, coins, seeds, advance)
         before = logits(ready.spec, initial(ready.spec, int(seeds[0])) if start is None else start, x)
         score = loss_drop(before, shadows.logits[0], labels)
         evidence = audit_single_run(promised, score, coins[0], *section.guesses, audited.alpha)
@@ -203,46 +217,9 @@ def _many(
 
 
 def _from_random(ready: Prepared, plan: Plan, seed: int, advance: Advance) -> float:
-    none = np.zeros((_RANDOM_STARTS, 0), np.bool_)
-    seeds = _seeds(seed, 0, _RANDOM_STARTS, "random start")
-    return float(_shadows(ready, plan, (), none, None, seeds, advance).accuracy.mean())
-
-
-def _shadows(
-    ready: Prepared,
-    plan: Plan,
-    chosen: Sequence[Canary],
-    included: NDArray[np.bool_],
-    start: Array | None,
-    seeds: NDArray[np.int64],
-    advance: Advance,
-) -> Shadows:
-    """In shares of ``models_at_once``, whatever the number of workers."""
-    data = ready.data.train
-    if chosen:
-        data = data.with_rows(np.stack([one.x for one in chosen]), [one.y for one in chosen])
-    common = share(Common(ready.spec, data, len(chosen), ready.data.test, start, _groups(ready, len(chosen), data.y)))
-    at_once = ready.section.models_at_once
-    shares = [slice(place, place + at_once) for place in range(0, len(seeds), at_once)]
-    jobs = [(common, plan, included[own], seeds[own], at_once) for own in shares]
-    parts: dict[int, Shadows] = {}
-    for index, part in spread(train_shadows, jobs):
-        parts[index] = part
-        advance(len(part.accuracy))
-    return joined([parts[index] for index in range(len(jobs))])
-
-
-def _groups(ready: Prepared, canaries: int, labels: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """With scope ``client`` each client drops its own; canaries are at client 0."""
-    agreed = ready.agreed
-    if agreed.filter is None or agreed.scope is Scope.FEDERATION:
-        return None
-    from coalmine.clients.training.fast.filtering import by_client
-
-    holder = np.zeros(len(ready.data.train) + canaries, np.int64)
-    for number, rows in enumerate(ready.parts):
-        holder[rows] = number
-    return by_client(holder, labels, agreed.filter.reach)
+    none = np.zeros((_FOR_ACCURACY, 0), np.bool_)
+    seeds = model_seeds(seed, 0, _FOR_ACCURACY, "random start")
+    return float(train_all(ready, common_to(ready, None, ()), plan, none, seeds, advance).accuracy.mean())
 
 
 def _subjects(chosen: Sequence[Canary], runs: Sequence[Repetition], models: int) -> tuple[Subject, ...]:
@@ -257,12 +234,7 @@ def _subjects(chosen: Sequence[Canary], runs: Sequence[Repetition], models: int)
 
 
 def _models(canaries: int, models: int) -> int:
-    return (canaries + 1) * models if canaries else 0
-
-
-def _seeds(seed: int, repetition: int, count: int, what: str = "shadow models") -> NDArray[np.int64]:
-    """Each model's own; the same in every arm, so that arms differ in the filter alone."""
-    return stream(seed, Purpose.MEMBERSHIP, repetition, what).integers(0, 2**62, count)
+    return (canaries + 1) * models if canaries else _FOR_ACCURACY
 
 
 def _notes(ready: Prepared) -> tuple[str, ...]:
@@ -274,6 +246,11 @@ def _notes(ready: Prepared) -> tuple[str, ...]:
         "The attacker sees the final model only (input-space canary, hidden state). Shadow models come from the"
         " fast trainer, which gives the numbers of the Flower apps up to rounding.",
     ]
+    if section.group:
+        told.append(
+            "The group's attacker reads one parameter of the final model; its bounds are about all members together, the"
+            " claim is about one record, and so no verdict follows."
+        )
     if ready.agreed.dropout:
         told.append("Lost answers are not modelled: shadow models hear every client.")
     return tuple(told)
