@@ -248,8 +248,8 @@ def _notes(ready: Prepared) -> tuple[str, ...]:
     ]
     if section.group:
         told.append(
-            "The group's attacker reads one parameter of the final model; its bounds are about all members together, the"
-            " claim is about one record, and so no verdict follows."
+            "The group's attacker reads one parameter of the final model; its bounds are about all members together,"
+            " the claim is about one record, and so no verdict follows."
         )
     if ready.agreed.dropout:
         told.append("Lost answers are not modelled: shadow models hear every client.")
