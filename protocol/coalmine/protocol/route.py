@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from coalmine.protocol.errors import BankError, DataError, ModelError
 
-_BLOCK_VALUES = 1 << 23
+_BLOCK_VALUES = 1 << 24
 _STRIDE = 128
 
 
