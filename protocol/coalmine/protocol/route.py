@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from coalmine.protocol.errors import BankError, DataError, ModelError
 
@@ -46,7 +47,7 @@ def route(
 
     Args:
         records: (n, d), candidates: (p, d), both float32 or float64, rows close to unit length.
-        block: records per matrix product; threads: that scan it (the product has its own). Performance only.
+        block: records per matrix product; threads: that work on records of their own. Performance only.
 
     Raises:
         BankError: fewer than k candidates. ModelError: a value that is not finite. DataError: dimensions differ.
@@ -113,29 +114,24 @@ def _merge(
     single = np.ascontiguousarray(candidates, np.float32)
     half_norms = (0.5 * np.einsum("ij,ij->i", exact_candidates, exact_candidates, dtype=np.float64)).astype(np.float32)
     slack = _slack(exact_records, exact_candidates)
-    rows = block or max(1, _BLOCK_VALUES // p)
-    scores = np.empty((min(rows, n), p), np.float32)
+    rows = block or max(1, _BLOCK_VALUES // (p * threads))
 
-    def scan(first: int, start: int, stop: int) -> None:
-        part = slice(start, stop)
-        _scan(
-            scores[start - first : stop - first],
-            half_norms,
-            slack,
-            exact_records[part],
-            exact_candidates,
-            positions,
-            index[part],
-            distance[part],
-        )
+    def work(start: int, stop: int) -> None:
+        scores = np.empty((min(rows, stop - start), p), np.float32)
+        for first in range(start, stop, rows):
+            part = slice(first, min(first + rows, stop))
+            found = scores[: part.stop - first]
+            np.matmul(exact_records[part].astype(np.float32, copy=False), single.T, out=found)
+            _scan(
+                found, half_norms, slack, exact_records[part], exact_candidates, positions, index[part], distance[part]
+            )
 
-    with ThreadPoolExecutor(threads) as pool:
-        for first in range(0, n, rows):
-            last = min(first + rows, n)
-            part = exact_records[first:last].astype(np.float32, copy=False)
-            np.matmul(part, single.T, out=scores[: last - first])
-            edges = np.linspace(first, last, threads + 1).astype(int).tolist()
-            list(pool.map(scan, [first] * threads, edges[:-1], edges[1:]))
+    if threads == 1:
+        work(0, n)
+    else:  # one thread a product: threads of one product would wait for each other, and go on waiting during the scan
+        edges = np.linspace(0, n, threads + 1).astype(int).tolist()
+        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, edges[:-1], edges[1:]))
     return Routes(index, distance)
 
 
