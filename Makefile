@@ -10,7 +10,7 @@ demo: $(VENV)/installed            ## the main job on real text
 	$(BIN)/coalmine demo
 
 test: $(VENV)/installed-dev        ## every test
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder
 
 check: $(VENV)/installed-dev       ## format, lint, types, rooms
 	$(BIN)/ruff format --check .

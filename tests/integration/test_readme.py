@@ -33,6 +33,8 @@ SMALLER = [
     "audit.canaries=1",
     "audit.trials=2000",
     "audit.replays=4",
+    "audit.attacks=[ordinary, nonce-mu]",
+    "rounds.output=60",
 ]
 
 
@@ -62,6 +64,8 @@ def test_command(command, folder):
     assert program == "coalmine"
     if arguments[0] == "run":
         arguments += [part for override in SMALLER for part in ("--set", override)]
+    if arguments[0] == "synthesise":
+        arguments += ["--users", "60"]
     done = subprocess.run(
         [sys.executable, "-c", "from coalmine.deploy.cli import main; main()", *arguments],
         cwd=folder,
