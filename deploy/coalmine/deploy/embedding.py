@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import ray
 from numpy.typing import NDArray
-from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError, WorkerCrashedError
 from threadpoolctl import threadpool_limits
 
 from coalmine.clients.encoder.sentence import SentenceEncoder
-from coalmine.protocol.errors import CoalmineError, ContributionError
+from coalmine.deploy.tasks import result
 
 _RESTARTS = 3
 
@@ -57,17 +56,7 @@ class EmbeddingWorkers:
             (done,), _ = ray.wait(list(busy), num_returns=1)
             index, idle = busy.pop(done)
             give(idle)
-            try:
-                yield index, ray.get(done)
-            except RayTaskError as error:
-                if isinstance(error.cause, CoalmineError):
-                    raise error.cause from None
-                raise
-            except (RayActorError, OutOfMemoryError, WorkerCrashedError):
-                raise ContributionError(
-                    "a worker process died and could not be replaced",
-                    remedy="look for lack of memory, then run it again; what was finished is kept",
-                ) from None
+            yield index, result(done)
 
     def start(self, count: int | None = None) -> None:
         """Start workers up to ``count``, by default all; they load their models in the background."""

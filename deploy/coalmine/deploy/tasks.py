@@ -29,14 +29,23 @@ def spread(function: Callable[..., Any], jobs: Sequence[tuple[Any, ...]]) -> Ite
     while waiting:
         (done,), _ = ray.wait(list(waiting), num_returns=1)
         index = waiting.pop(done)
-        try:
-            yield index, ray.get(done)
-        except RayTaskError as error:
-            if isinstance(error.cause, CoalmineError):
-                raise error.cause from None
-            raise
-        except (RayActorError, OutOfMemoryError, WorkerCrashedError):
-            raise ContributionError(
-                "a worker process died and could not be replaced",
-                remedy="look for lack of memory, then run it again; what was finished is kept",
-            ) from None
+        yield index, result(done)
+
+
+def result(reference: Any) -> Any:
+    """What a worker answered.
+
+    Raises:
+        CoalmineError: what it raised; ContributionError: it died and could not be replaced.
+    """
+    try:
+        return ray.get(reference)
+    except RayTaskError as error:
+        if isinstance(error.cause, CoalmineError):
+            raise error.cause from None
+        raise
+    except (RayActorError, OutOfMemoryError, WorkerCrashedError):
+        raise ContributionError(
+            "a worker process died and could not be replaced",
+            remedy="look for lack of memory, then run it again; what was finished is kept",
+        ) from None

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coalmine.auditor.report import figures, html, record, style
-from coalmine.auditor.report.write import write_bytes, write_text
+from coalmine.auditor.report import figures, html, record
+from coalmine.auditor.report.pictures import write_figure
 from coalmine.auditor.result import RoundAudit
-from coalmine.protocol.errors import StorageError
 
 
 def publish(audit: RoundAudit, folder: Path) -> Path:
@@ -19,19 +18,7 @@ def publish(audit: RoundAudit, folder: Path) -> Path:
     Raises:
         StorageError: no space or no permission.
     """
-    pictures = folder / "figures"
-    try:
-        pictures.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            error.strerror or "cannot be made", where=str(pictures), remedy="choose another folder"
-        ) from error
-    drawings = {}
-    for name, draw in figures.FIGURES.items():
-        figure = draw(audit)
-        drawings[name] = style.svg(figure)
-        write_text(pictures / f"{name}.svg", drawings[name])
-        write_bytes(pictures / f"{name}.png", style.png(figure))
+    drawings = {name: write_figure(draw(audit), name, folder) for name, draw in figures.FIGURES.items()}
     report = html.write(audit, drawings, folder)
     record.write(audit, folder)
     return report

@@ -11,13 +11,13 @@ from pydantic import TypeAdapter
 
 from coalmine.auditor.attacks import ATTACKS
 from coalmine.auditor.report import style
+from coalmine.auditor.report.pictures import write_figure
 from coalmine.auditor.report.record import strict
 from coalmine.auditor.report.rounds_figure import privacy_and_utility
 from coalmine.auditor.report.wording import down, percent, qualifiers
-from coalmine.auditor.report.write import write_bytes, write_text
+from coalmine.auditor.report.write import write_text
 from coalmine.auditor.rounds.study import RoundsAudit, contradicted, largest, verdict
 from coalmine.auditor.utility.result import Repeated
-from coalmine.protocol.errors import StorageError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -136,15 +136,7 @@ def publish(audit: RoundsAudit, folder: Path) -> Path:
     Raises:
         StorageError: no space or no permission.
     """
-    pictures = folder / "figures"
-    try:
-        pictures.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(error.strerror or "cannot be made", where=str(pictures)) from error
-    drawing = privacy_and_utility(audit)
-    picture = style.svg(drawing)
-    write_text(pictures / "rounds.svg", picture)
-    write_bytes(pictures / "rounds.png", style.png(drawing))
+    picture = write_figure(privacy_and_utility(audit), "rounds", folder)
     page = write_text(folder / "rounds.html", _page(audit, picture))
     document = json.dumps(to_json(audit), allow_nan=False, ensure_ascii=False, indent=1)
     write_text(folder / "rounds.json", document + "\n")

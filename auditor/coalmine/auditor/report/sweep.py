@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from coalmine.auditor.report import record, style
+from coalmine.auditor.report.pictures import write_figure
 from coalmine.auditor.report.style import CLAIM, GRID, QUIET, canvas, look, title
 from coalmine.auditor.report.summary import rows
 from coalmine.auditor.report.wording import down, percent, qualifiers
-from coalmine.auditor.report.write import write_bytes, write_text
+from coalmine.auditor.report.write import write_text
 from coalmine.auditor.sweep import Sweep, SweepPoint, Value
-from coalmine.protocol.errors import StorageError
 from coalmine.protocol.finding import Verdict
 
 if TYPE_CHECKING:
@@ -145,15 +145,7 @@ def publish(sweep: Sweep, folder: Path) -> Path:
     Raises:
         StorageError: no space or no permission.
     """
-    pictures = folder / "figures"
-    try:
-        pictures.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(error.strerror or "cannot be made", where=str(pictures)) from error
-    drawing = figure(sweep)
-    picture = style.svg(drawing)
-    write_text(pictures / "sweep.svg", picture)
-    write_bytes(pictures / "sweep.png", style.png(drawing))
+    picture = write_figure(figure(sweep), "sweep", folder)
     report = write_text(folder / "report.html", _page(sweep, picture))
     write_text(folder / "sweep.json", json.dumps(to_json(sweep), allow_nan=False, ensure_ascii=False, indent=1) + "\n")
     return report

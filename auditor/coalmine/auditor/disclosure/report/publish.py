@@ -6,9 +6,8 @@ from pathlib import Path
 
 from coalmine.auditor.disclosure.audit import Audited
 from coalmine.auditor.disclosure.report import figures, page, record
-from coalmine.auditor.report import style
+from coalmine.auditor.report.pictures import write_figure
 from coalmine.auditor.report.write import write_bytes, write_text
-from coalmine.protocol.errors import StorageError
 
 WITNESSES = "witnesses.html"
 
@@ -24,18 +23,7 @@ def publish(found: Audited, folder: Path, *, show_text: bool = False) -> Path:
     Raises:
         StorageError: no space or no permission.
     """
-    pictures = folder / "figures"
-    try:
-        pictures.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        remedy = "choose another folder"
-        raise StorageError(error.strerror or "cannot be made", where=str(pictures), remedy=remedy) from error
-    drawings = {}
-    for name, draw in figures.FIGURES.items():
-        figure = draw(found.audit)
-        drawings[name] = style.svg(figure)
-        write_text(pictures / f"{name}.svg", drawings[name])
-        write_bytes(pictures / f"{name}.png", style.png(figure))
+    drawings = {name: write_figure(draw(found.audit), name, folder) for name, draw in figures.FIGURES.items()}
     report = write_text(folder / "report.html", page.render(found.audit, drawings))
     if show_text:
         shown = page.render_witnesses(found.audit, found.witnesses)
