@@ -1,8 +1,8 @@
 """The grammar of the rules: registers of sentences with slots, and their expansion.
 
 Slots: {a} who, {t} thing, {at} a thing with its article, {ts} things, {v} verb, {vd} past, {vd_perfect} participle,
-{vg} -ing, {q} quality, {p} place; the same with a 2 from a second topic; {d} a digit, {x} a hexadecimal one; every
-other slot is one of the lists below, whose entries may hold slots themselves.
+{vg} -ing, {q} quality, {p} place; the same with a 2 from a second topic; every other slot is one of the lists below,
+whose entries may hold slots themselves.
 """
 
 from __future__ import annotations
@@ -122,24 +122,6 @@ REGISTERS: dict[str, tuple[str, ...]] = {
         "they kept {vg} the {ts} until the {t2} was {q2}",
         "years later {name} still remembered the {q} {t} {p}",
     ),
-    "terminal": (
-        "{command} {path} {path2}",
-        "{command} {flag} {flag} {path} gives error {digits}",
-        "{path}: {trouble}",
-        "{url} is about the {t}",
-        "see {url} and {url}",
-        "{program} {version} wants {program} {version}",
-        "{name}: {command} {flag} {path} | {command} {word}",
-        "{address}: {trouble} on port {digits}",
-        "[{digits}] {word}: {trouble} at 0x{hex}",
-        "{word} = {digits} # the {q} {t}",
-        "serial {digits} {digits} {digits} on the {t}",
-        "key {hex}{hex} {hex}{hex} of {name}",
-        "id {hex}{hex}{hex}{hex}{hex}{hex} {digits}",
-        "{digits}, {digits} and {digits} are {q}",
-        "{time} {digits} {digits} {digits} {digits} {digits}",
-        "!{word} {name} | {url}",
-    ),
 }  # fmt: skip
 
 LISTS: dict[str, tuple[str, ...]] = {
@@ -219,24 +201,6 @@ LISTS: dict[str, tuple[str, ...]] = {
         "Within a single generation",
         "At the close of the war", "Over the next five years", "From the foundation of the Government",
     ),
-    "command": ("sudo", "cat", "grep", "ls", "cp", "tail", "find", "chmod", "echo", "man", "ssh", "tar", "dpkg", "vi"),
-    "flag": ("-r", "-v", "-xzf", "--help", "--force", "-la", "-p {digits}", "--quiet", "-n {digits}", "-o {word}"),
-    "word": ("eth0", "sda{d}", "foo", "xorg", "tmp", "bash", "stdin", "usr", "py", "conf", "x{d}{d}", "lib{d}", "sshd"),
-    "path": ("/etc/{word}/{word}.conf", "~/{word}", "/dev/{word}", "/var/log/{word}.log", "{word}-{version}.tar.gz"),
-    "path2": ("/tmp/{word}", "/usr/lib/{word}.so.{d}", "./{word}", "/home/{word}/{word}_{digits}", "/proc/{digits}"),
-    "url": (
-        "http://www.{word}.org/{word}/{digits}", "https://{word}.net/?id={hex}", "ftp://{word}.com/{word}",
-        "http://paste.{word}.org/{digits}/", "http://{word}.info/{word}#{word}-{d}",
-    ),
-    "version": ("{d}.{d}.{d}", "{d}.{d}{d}", "{d}{d}.{d}{d}", "{d}.{d}.{d}-{d}{d}", "v{d}.{d}", "{d}{d}.0-rc{d}"),
-    "address": ("{d}{d}.{d}{d}.{d}.{d}", "10.0.{d}.{d}", "fe80::{hex}:{hex}", "127.0.0.1"),
-    "digits": ("{d}{d}", "{d}{d}{d}", "{d}{d}{d}{d}", "{d}{d}{d}{d}{d}{d}", "{d}{d}{d}{d}{d}{d}{d}{d}{d}{d}{d}{d}"),
-    "hex": ("{x}{x}{x}{x}", "{x}{x}{x}{x}{x}{x}{x}{x}"),
-    "program": ("gcc", "perl", "openssl", "glibc", "apache{d}", "mysql", "python{d}", "lib{word}", "gtk{d}"),
-    "trouble": (
-        "permission denied", "no such file or directory", "segmentation fault", "command not found", "timed out",
-        "broken pipe", "connection refused", "device or resource busy", "syntax error near line {digits}", "404",
-    ),
     "number": (
         "two", "three", "5", "seven", "10", "a dozen", "twenty", "40", "a hundred", "250", "several", "a thousand",
         "64",
@@ -249,7 +213,6 @@ LISTS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 _SLOT = re.compile(r"\{(\w+)\}")
-_HEXADECIMAL = tuple("0123456789abcdef")
 _IRREGULAR_PERFECT = {
     "beat": "beaten", "bit": "bitten", "broke": "broken", "chose": "chosen", "drank": "drunk", "drove": "driven",
     "ate": "eaten", "forgot": "forgotten", "forgave": "forgiven", "gave": "given", "went": "gone", "hid": "hidden",
@@ -313,6 +276,4 @@ _FORMS: dict[str, Callable[[Topic, Draw], str]] = {
     "vg": lambda topic, draw: gerund(draw.of(topic.verbs)),
     "q": lambda topic, draw: draw.of(topic.qualities),
     "p": lambda topic, draw: draw.of(topic.places),
-    "d": lambda topic, draw: draw.of(_HEXADECIMAL[:10]),
-    "x": lambda topic, draw: draw.of(_HEXADECIMAL),
 }

@@ -52,8 +52,6 @@ class RulesGenerator(ItemGenerator):
         self._allowed = np.array(
             [topic in ("general", name, content.group) for name, content in TOPICS.items()], dtype=np.float64
         )
-        computing = bool(self._allowed @ [content.group == "computing" for content in TOPICS.values()])
-        self._fitting = np.array([computing or name != "terminal" for name in _REGISTERS], dtype=np.float64)
         self._steering: dict[str, tuple[list[float], list[float]]] = {}
 
     @property
@@ -80,10 +78,8 @@ class RulesGenerator(ItemGenerator):
             main, other = (TOPICS[_NAMES[draw.index(topics)]] for _ in range(2))
             text = expand(draw.of(REGISTERS[register]), main, other, draw)
             if draw.uniform() < 0.25:
-                next_register = _REGISTERS[draw.index(registers)]
-                second = expand(draw.of(REGISTERS[next_register]), main, other, draw)
-                second = second if next_register == "terminal" else _capital(second)
-                text = f"{text if text[-1] in '.?!' else text + '.'} {second}"
+                second = expand(draw.of(REGISTERS[_REGISTERS[draw.index(registers)]]), main, other, draw)
+                text = f"{text if text[-1] in '.?!' else text + '.'} {_capital(second)}"
             if label.strip() and draw.uniform() < 0.1:
                 text = draw.of(("{label}: {text}", "{text} ({label})", "{text}, {label}")).format(
                     label=label.strip(), text=text
@@ -96,7 +92,7 @@ class RulesGenerator(ItemGenerator):
         if label not in self._steering:
             words = set(_WORD.findall(label.lower()))
             named = np.array([bool(words & _words_of(name)) for name in _NAMES])
-            registers = np.array([_FAVOUR if name in words else 1.0 for name in _REGISTERS]) * self._fitting
+            registers = np.array([_FAVOUR if name in words else 1.0 for name in _REGISTERS])
             if label.strip() and not named.any():
                 digest = np.frombuffer(hashlib.sha256(label.encode()).digest()[:6], dtype=np.uint8)
                 named[digest.astype(int) % len(_NAMES)] = True
@@ -125,8 +121,6 @@ class RulesGenerator(ItemGenerator):
 
 def _finish(text: str, register: str, draw: Draw) -> str:
     """Case and final punctuation as the register has them."""
-    if register == "terminal":
-        return text
     if register in ("speech", "news", "story", "review", "instruction"):
         return _capital(text) if text[-1] in ".?!)" else _capital(text) + "."
     roll = draw.uniform()
