@@ -23,6 +23,7 @@ NAMES = (
     "regurgitation",
     "pii",
     "shadow",
+    "scale",
 )
 RESULTS = Path("runs") / "benchmarks.json"
 
