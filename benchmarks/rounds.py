@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.measurement import Measurement, seconds
+from coalmine.auditor.eps_bound import Terms
 from coalmine.auditor.moments import Moments
 from coalmine.auditor.rounds import monte_carlo, variance_reduced
 from coalmine.auditor.rounds.calibration import calibrate
@@ -33,7 +34,7 @@ def measure() -> list[Measurement]:
 
     nonce, crowded = path(VOTING), path(USERS)
     laws = compose(nonce)
-    levels = [at.value for at in calibrate(laws, trials=TRIALS, delta=MECHANISM.delta, alpha=ALPHA)]
+    levels = [at.value for at in calibrate(laws, TRIALS, Terms(MECHANISM.delta, ALPHA))]
 
     def reduced() -> None:
         plans = variance_reduced.plan(
