@@ -1,4 +1,4 @@
-"""How the cost of a study's rounds grows: one of users, records, bank and rounds four times as large, the rest fixed."""
+"""How the cost of rounds grows: one of users, records, bank and rounds four times as large, the rest fixed."""
 
 from __future__ import annotations
 
