@@ -1,4 +1,4 @@
-"""``report.html``: one file that a colleague can be sent. No script, no font, no image and no style from elsewhere."""
+"""``report.html``, the page of an audited round."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
-from coalmine.auditor.report.style import inline
+from coalmine.auditor.report.page import page, picture
 from coalmine.auditor.report.summary import best, elsewhere_names, featured, numerical_error, rows
 from coalmine.auditor.report.table import elsewhere_heading, exactly, other
 from coalmine.auditor.report.wording import (
     ELSEWHERE,
     answer,
     attacker,
-    brief,
-    down,
-    fixed,
     percent,
     promise,
     qualifiers,
@@ -43,16 +38,8 @@ def render(audit: RoundAudit, drawings: Mapping[str, str]) -> str:
     Args:
         drawings: SVG documents by the names in ``figures.FIGURES``.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    package = PackageLoader("coalmine.auditor", "report")
-    environment = Environment(
-        loader=package, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"brief": brief, "down": down, "fixed": fixed, "percent": percent, "exactly": exactly}
-    environment.filters["other"] = partial(other, names=elsewhere_names(audit))
-    css = package.get_source(environment, "report.css")[0]
-    return environment.get_template("report.html.j2").render(_context(audit, drawings) | {"css": Markup(css)})
+    filters = {"exactly": exactly, "other": partial(other, names=elsewhere_names(audit))}
+    return page("report.html.j2", _context(audit, drawings), filters=filters)
 
 
 def write(audit: RoundAudit, drawings: Mapping[str, str], folder: Path) -> Path:
@@ -95,7 +82,7 @@ def _context(audit: RoundAudit, drawings: Mapping[str, str]) -> dict[str, Any]:
             "variance_reduced": _shared(row.variance_reduced.assurance for row in found),
         },
         "methods": sorted({evidence.method for canary in canaries for evidence in canary.evidence}),
-        "figures": {name: Markup(inline(svg, name, _LABELS[name])) for name, svg in drawings.items()},
+        "figures": {name: picture(svg, name, _LABELS[name]) for name, svg in drawings.items()},
     }
 
 

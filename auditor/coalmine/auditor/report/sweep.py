@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup, escape
-
-from coalmine.auditor.report import record, style
+from coalmine.auditor.attacks import ATTACKS
+from coalmine.auditor.report import record
+from coalmine.auditor.report.page import page, picture
 from coalmine.auditor.report.pictures import write_figure
 from coalmine.auditor.report.style import CLAIM, GRID, QUIET, canvas, look, title
 from coalmine.auditor.report.summary import rows
@@ -46,14 +46,14 @@ def figure(sweep: Sweep) -> Figure:
         columns[0].set_ylabel("ε")
         columns[0].set_yscale("symlog", linthresh=0.1)
         columns[0].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        handles, labels = columns[0].get_legend_handles_labels()
-        drawing.legend(handles, labels, loc="outside lower center", ncols=min(5, len(handles)))
+        known = {line.get_label(): line for axes in columns for line in axes.get_legend_handles_labels()[0]}
+        drawing.legend(known.values(), known.keys(), loc="outside lower center", ncols=min(5, len(known)))
         hidden = f" · {len(panels) - len(shown)} more panels in the table" if len(panels) > len(shown) else ""
         title(
             drawing,
             f"{sweep.name}: what attacks show, against what is promised",
             f"solid: exact for the modelled mechanism, strongest canary · dotted: certified from trials{hidden}",
-            qualifiers(sweep.points[0].audit.claim),
+            _qualifiers(sweep),
         )
     return drawing
 
@@ -66,15 +66,17 @@ def _panel(axes: Axes, key: str, points: list[SweepPoint]) -> None:
     across = [places[index] for index in order]
     claims = [points[index].audit.claim.eps_pld_upper for index in order]
     axes.plot(across, claims, color=CLAIM, lw=2.4, label="claim (PLD, upper)")
-    found = [rows(points[index].audit) for index in order]
-    for number, row in enumerate(found[0]):
-        exact = [audit_rows[number].exact.eps_lower for audit_rows in found]
-        counted = [audit_rows[number].monte_carlo.eps_lower for audit_rows in found]
-        colour = _COLOURS[number % len(_COLOURS)]
-        axes.plot(
-            across, exact, color=colour, marker=_MARKERS[number % len(_MARKERS)], ms=4.5, lw=1.4, label=row.attack
-        )
-        axes.plot(across, counted, color=colour, lw=1.0, ls=":")
+    found = [{row.attack: row for row in rows(points[index].audit)} for index in order]
+    for number, attack in enumerate(ATTACKS):
+        here = [(place, audited[attack]) for place, audited in zip(across, found, strict=True) if attack in audited]
+        if not here:
+            continue
+        where = [place for place, _ in here]
+        exact = [row.exact.eps_lower for _, row in here]
+        counted = [row.monte_carlo.eps_lower for _, row in here]
+        colour, marker = _COLOURS[number], _MARKERS[number]
+        axes.plot(where, exact, color=colour, marker=marker, ms=4.5, lw=1.4, label=attack)
+        axes.plot(where, counted, color=colour, lw=1.0, ls=":")
     if not numeric:
         axes.set_xticks(across, [_said(values[index]) for index in order], rotation=20, ha="right")
     elif min(across) > 0 and max(across) / min(across) >= 8:
@@ -111,7 +113,7 @@ def to_rich(sweep: Sweep) -> RenderableType:
     contradicted = sum(row["verdict"] == Verdict.CONTRADICTED.value for row in found)
     shown = Table(
         title=f"{sweep.name}: {len(sweep.points)} points",
-        caption=f"{qualifiers(sweep.points[0].audit.claim)}\nclaims contradicted: {contradicted} of {len(found)} rows",
+        caption=f"{_qualifiers(sweep)}\nclaims contradicted: {contradicted} of {len(found)} rows",
         title_justify="left",
         caption_justify="left",
         header_style="bold",
@@ -145,26 +147,28 @@ def publish(sweep: Sweep, folder: Path) -> Path:
     Raises:
         StorageError: no space or no permission.
     """
-    picture = write_figure(figure(sweep), "sweep", folder)
-    report = write_text(folder / "report.html", _page(sweep, picture))
+    drawing = write_figure(figure(sweep), "sweep", folder)
+    report = write_text(folder / "report.html", _page(sweep, drawing))
     write_text(folder / "sweep.json", json.dumps(to_json(sweep), allow_nan=False, ensure_ascii=False, indent=1) + "\n")
     return report
 
 
-def _page(sweep: Sweep, picture: str) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    package = PackageLoader("coalmine.auditor", "report")
-    environment = Environment(loader=package, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    css = package.get_source(environment, "report.css")[0]
-    label = f"Epsilon of every attack over {', '.join(sweep.keys)}"
-    return environment.get_template("sweep.html.j2").render(
-        sweep=sweep,
-        rows=table(sweep),
-        qualifiers=qualifiers(sweep.points[0].audit.claim),
-        figure=Markup(style.inline(picture, "sweep", str(escape(label)))),
-        css=Markup(css),
+def _page(sweep: Sweep, drawing: str) -> str:
+    return page(
+        "sweep.html.j2",
+        {
+            "sweep": sweep,
+            "rows": table(sweep),
+            "qualifiers": _qualifiers(sweep),
+            "figure": picture(drawing, "sweep", f"Epsilon of every attack over {', '.join(sweep.keys)}"),
+        },
     )
+
+
+def _qualifiers(sweep: Sweep) -> str:
+    """Of all claims: where they differ, every wording."""
+    told = [qualifiers(point.audit.claim).split(" · ") for point in sweep.points]
+    return " · ".join(" or ".join(dict.fromkeys(wordings)) for wordings in zip(*told, strict=True))
 
 
 def _rest(point: SweepPoint, key: str) -> str:
@@ -176,4 +180,7 @@ def _short(key: str) -> str:
 
 
 def _said(value: Value) -> str:
-    return f"{value:g}" if isinstance(value, float) else Path(value).name if isinstance(value, str) else str(value)
+    """Paths by their last part: a sweep over files is read by their names."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return Path(value).name if isinstance(value, str) else "none" if value is None else str(value)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from markupsafe import Markup
-
 from coalmine.auditor.disclosure.power import POWER
 from coalmine.auditor.disclosure.report.rows import rows
 from coalmine.auditor.disclosure.report.table import headline, qualifiers
 from coalmine.auditor.disclosure.result import DisclosureAudit, DisclosureVerdict
 from coalmine.auditor.disclosure.witness import Witness
-from coalmine.auditor.report.style import inline
-from coalmine.auditor.report.wording import brief, down, fixed, percent
+from coalmine.auditor.report.page import page, picture
+from coalmine.auditor.report.wording import percent
 
 _LABELS = {
     "counts": "Share of matches in train, per class, against chance",
@@ -37,7 +35,7 @@ def render(audit: DisclosureAudit, drawings: Mapping[str, str]) -> str:
             "level": percent(1 - audit.alpha),
             "power": percent(POWER),
             "kinds": {verdict.value: verdict.name.lower() for verdict in DisclosureVerdict},
-            "figures": {name: Markup(inline(svg, name, _LABELS[name])) for name, svg in drawings.items()},
+            "figures": {name: picture(svg, name, _LABELS[name]) for name, svg in drawings.items()},
         },
     )
 
@@ -48,17 +46,4 @@ def render_witnesses(audit: DisclosureAudit, seen: Sequence[tuple[str, Sequence[
 
 
 def _page(template: str, context: dict[str, Any]) -> str:
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-
-    look = PackageLoader("coalmine.auditor", "report")
-    own = PackageLoader("coalmine.auditor.disclosure", "report")
-    environment = Environment(
-        loader=ChoiceLoader([own, look]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"brief": brief, "down": down, "fixed": fixed, "percent": percent}
-    css = look.get_source(environment, "report.css")[0] + own.get_source(environment, "disclosure.css")[0]
-    return environment.get_template(template).render(context | {"css": Markup(css)})
+    return page(template, context, package="coalmine.auditor.disclosure", styles=("report.css", "disclosure.css"))
