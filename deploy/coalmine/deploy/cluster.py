@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from coalmine.protocol.errors import StorageError
+from coalmine.protocol.errors import ContributionError, StorageError
 
 _SHARED_MEMORY = Path("/dev/shm")
+_STARTS = 3
 ONE_THREAD = {"env_vars": dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")}
 """Workers are as many as cores, so each gets one thread."""
 
@@ -32,7 +33,7 @@ def cluster(workers: int, object_bytes: int) -> Iterator[None]:
         workers: worker processes that run at once. object_bytes: size of the object store.
 
     Raises:
-        StorageError: not enough shared memory.
+        StorageError: not enough shared memory. ContributionError: Ray did not start.
     """
     import ray
 
@@ -44,19 +45,36 @@ def cluster(workers: int, object_bytes: int) -> Iterator[None]:
             " kept there is private",
         )
     with _no_api_server():
-        ray.init(
-            num_cpus=workers,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            object_store_memory=object_bytes,
-            _node_ip_address="127.0.0.1",
-            _system_config={"automatic_object_spilling_enabled": False, "worker_niceness": 0},
-        )
+        _start(workers, object_bytes)
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _start(workers: int, object_bytes: int) -> None:
+    """Ray gives its daemons 30 seconds, which a busy machine may need more than once."""
+    import ray
+
+    for attempt in range(1, _STARTS + 1):
+        try:
+            ray.init(
+                num_cpus=workers,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                object_store_memory=object_bytes,
+                _node_ip_address="127.0.0.1",
+                _system_config={"automatic_object_spilling_enabled": False, "worker_niceness": 0},
+            )
+            return
+        except Exception as error:  # Ray raises nothing narrower when a daemon is late
+            ray.shutdown()
+            if attempt == _STARTS:
+                raise ContributionError(
+                    f"Ray did not start in {_STARTS} attempts: {error}",
+                    remedy="look for a lack of memory, or wait until the machine is less busy",
+                ) from error
 
 
 @contextmanager
