@@ -10,9 +10,11 @@ from fakes.rounds import CLAIMED, UTILITY, rounds_audit
 from rich.console import Console
 
 from coalmine.auditor.report import rounds
+from coalmine.auditor.report.rounds_figure import privacy_and_utility
 from coalmine.auditor.rounds.study import contradicted, largest, strongest, verdict
 from coalmine.auditor.runs import rounds_runs
-from coalmine.protocol.finding import Verdict
+from coalmine.protocol.finding import Evidence, Verdict
+from coalmine.protocol.privacy import Assurance
 
 
 def printed(audit, width):
@@ -62,6 +64,44 @@ def test_files(tmp_path):
     assert document["format"] == rounds.FORMAT
     assert document["paths"]["nonce-mu"][0]["prefixes"][2]["rounds"] == 3
     assert (tmp_path / "figures" / "rounds.png").stat().st_size > 10_000
+
+
+def replicated(audit, eps):
+    """Adaptive replicas of one attack that certify so much after each round."""
+    found = tuple(Evidence("adaptive replicas", Assurance.FORMAL, one, 0.99, None, {"trials": 8.0}) for one in eps)
+    return replace(audit, replicas={"nonce-mu": found})
+
+
+def test_replicas_reach_page_table_figure_json_and_runs(tmp_path):
+    audit = replicated(rounds_audit(attacks=("ordinary", "nonce-mu")), (0.111, 0.222, 0.333))
+    text = rounds.publish(audit, tmp_path).read_text()
+    assert "Adaptive replicas" in text
+    for value in ("2 × 8", "0.111", "0.222", "0.333"):
+        assert f'<td class="n">{value}</td>' in text
+    assert "0.222" in printed(audit, 120)
+    lines = {line.get_label(): list(line.get_ydata()) for line in privacy_and_utility(audit).axes[0].get_lines()}
+    assert lines["nonce-mu, replicas (formal)"] == [0.111, 0.222, 0.333]
+    assert "ordinary, replicas (formal)" not in lines
+    document = json.loads((tmp_path / "rounds.json").read_text())
+    assert document["replicas"]["nonce-mu"][1]["eps_lower"] == 0.222
+    study, *rest = rounds_runs(round_audit(("ordinary", "nonce-mu"), canaries=2), audit)
+    assert [metrics["eps/lower/replicas"] for _, metrics in study.series] == [0.111, 0.222, 0.333]
+    attacks = {run.name: run for run in rest if run.tags["kind"] == "attack"}
+    assert attacks["nonce-mu"].tags["assurance/replicas"] == "formal"
+    assert "banks of their own" in attacks["nonce-mu"].tags["conditional/replicas"]
+    assert not any("replicas" in key for key in attacks["ordinary"].tags)
+    table = {(row["attack"], row["canary"], row["rounds"]): row["eps_replicas"] for row in rounds.records(audit)}
+    assert [table["nonce-mu", 1, number] for number in (1, 2, 3)] == [0.111, 0.222, 0.333]
+    assert table["nonce-mu", 2, 1] is table["ordinary", 1, 1] is None
+
+
+def test_replicas_above_the_claim_contradict_it():
+    assert contradicted(replicated(rounds_audit(), (0.0, CLAIMED[1], 0.0))) == []
+    assert contradicted(replicated(rounds_audit(), (0.0, CLAIMED[1] + 1e-6, 0.0))) == [("nonce-mu", 2)]
+
+
+def test_without_replicas_nothing_speaks_of_them(tmp_path):
+    assert "replicas" not in rounds.publish(rounds_audit(), tmp_path).read_text()
 
 
 def test_runs_have_a_value_after_every_round():

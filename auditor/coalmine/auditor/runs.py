@@ -47,9 +47,10 @@ class Run:
 
 def runs(audit: RoundAudit, round: int = 1) -> tuple[Run, ...]:
     """The study's run, then its children: the round and every attack, in order."""
+    params, metrics, tags = _params(audit), _round_metrics(audit), _study_tags(audit)
     return (
-        _run(audit.study, "study", round, _params(audit), _round_metrics(audit) | _seconds(audit), _study_tags(audit)),
-        _run(f"round {round}", "round", round, _params(audit), _round_metrics(audit), _study_tags(audit)),
+        run_of(audit.study, "study", round, params, metrics | _seconds(audit), tags),
+        run_of(f"round {round}", "round", round, params, metrics, tags),
         *(_attack(audit, row, round) for row in rows(audit)),
     )
 
@@ -67,7 +68,7 @@ def rounds_runs(audit: RoundAudit, over: RoundsAudit) -> tuple[Run, ...]:
     tags = {**_study_tags(audit), **verdicts}
     best = [(claim.rounds, _prefix_metrics(over, tuple(over.paths), claim)) for claim in over.claims]
     each = [
-        _run(f"round {step}", "round", step, params, metrics, tags | {"bank_digest": over.bank_digests[step - 1]})
+        run_of(f"round {step}", "round", step, params, metrics, tags | {"bank_digest": over.bank_digests[step - 1]})
         for step, metrics in best
     ]
     seconds = {key: value for key, value in study.metrics.items() if key.startswith("seconds/")}
@@ -78,12 +79,20 @@ def rounds_runs(audit: RoundAudit, over: RoundsAudit) -> tuple[Run, ...]:
             replace(
                 run,
                 metrics={},
-                tags=run.tags | {"conditional": verdicts["conditional"]},
+                tags=run.tags | {"conditional": verdicts["conditional"]} | _replicas_tags(over, run.name),
                 series=tuple((claim.rounds, _prefix_metrics(over, (run.name,), claim)) for claim in over.claims),
             )
             for run in attacks
         ),
     )
+
+
+def _replicas_tags(over: RoundsAudit, attack: str) -> dict[str, str]:
+    """What replicas prove holds without the condition on the banks."""
+    if attack not in over.replicas:
+        return {}
+    last = over.replicas[attack][-1]
+    return {**dict(_evidence_tags("replicas", last)), "conditional/replicas": "on nothing: banks of their own"}
 
 
 def _prefix_metrics(over: RoundsAudit, attacks: tuple[str, ...], claim: Claim) -> dict[str, float]:
@@ -102,6 +111,9 @@ def _prefix_metrics(over: RoundsAudit, attacks: tuple[str, ...], claim: Claim) -
         "tightness": found["eps/exact"] / claim.eps_pld_upper,
         **found,
     }
+    adaptive = [over.replicas[attack][claim.rounds - 1].eps_lower for attack in attacks if attack in over.replicas]
+    if adaptive:
+        metrics["eps/lower/replicas"] = max(adaptive)
     if over.utility:
         metrics |= utility_metrics(over.utility[claim.rounds - 1])
     return {key: value for key, value in metrics.items() if math.isfinite(value)}
@@ -111,20 +123,21 @@ def sweep_runs(sweep: Sweep) -> tuple[Run, ...]:
     """The sweep's run, a child for every point, and below each point its attacks."""
     first = sweep.points[0].audit
     tags = {"keys": ", ".join(sweep.keys), "dataset_digest": first.dataset_digest}
-    found = [_run(sweep.name, "sweep", 1, {"points": len(sweep.points)}, {}, tags)]
+    found = [run_of(sweep.name, "sweep", 1, {"points": len(sweep.points)}, {}, tags)]
     for point in sweep.points:
         audit = point.audit
         named = ", ".join(f"{key}={value}" for key, value in point.values.items())
         place = len(found)
         params = {**_params(audit), **{f"sweep.{key}": value for key, value in point.values.items()}}
-        found.append(_run(named, "point", 1, params, _round_metrics(audit), _study_tags(audit)))
+        found.append(run_of(named, "point", 1, params, _round_metrics(audit), _study_tags(audit)))
         found += [replace(_attack(audit, row, 1), parent=place) for row in rows(audit)]
     return tuple(found)
 
 
-def _run(
+def run_of(
     name: str, kind: str, step: int, params: Mapping[str, object], metrics: Mapping[str, float], tags: Mapping[str, str]
 ) -> Run:
+    """A run whose values are fit for storage; a metric that is not finite becomes a tag."""
     odd = {f"not_finite/{key}": str(value) for key, value in metrics.items() if not math.isfinite(value)}
     return Run(
         name,
@@ -197,7 +210,7 @@ def _attack(audit: RoundAudit, row: Row, round: int) -> Run:
     tags = _common_tags(audit) | {"verdict": row.verdict.value, "idea": row.idea}
     for name in ("exact", "monte_carlo", "variance_reduced"):
         tags |= dict(_evidence_tags(name.replace("_", "-"), getattr(row, name)))
-    return _run(row.attack, "attack", round, params, _claim_metrics(audit) | _row_metrics(row) | elsewhere, tags)
+    return run_of(row.attack, "attack", round, params, _claim_metrics(audit) | _row_metrics(row) | elsewhere, tags)
 
 
 def _evidence_tags(name: str, evidence: Evidence) -> Iterator[tuple[str, str]]:

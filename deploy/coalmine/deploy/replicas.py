@@ -31,6 +31,9 @@ def run_replicas(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sums of ``ell_mix`` after each round, without the canary and with it eligible.
 
+    The journal keeps each replica's as soon as it is finished: a resumed study goes on with the next one, and draws no
+    release of a finished one again.
+
     Args:
         canary: the attack's first. probes: as they were chosen for it on the first bank.
 
@@ -38,10 +41,15 @@ def run_replicas(
         (T, n) twice, for n replicas.
     """
     sums = []
-    for guest in (None, canary):
+    for guest, hypothesis in ((None, "absent"), (canary, "eligible")):
         columns = []
         for replica in range(campaign.study.audit.replicas):
-            columns.append(_replica(attack, canary, guest, probes, replica, campaign))
+            name = f"{attack.name}-replica-{replica + 1}-{hypothesis}"
+            scores = campaign.journal.finding(name, tuple[float, ...])
+            if scores is None:
+                scores = tuple(_replica(attack, canary, guest, probes, replica, campaign).tolist())
+                campaign.journal.keep_finding(name, scores, tuple[float, ...])
+            columns.append(scores)
             advance(1)
         sums.append(np.array(columns).reshape(len(columns), campaign.study.rounds.count).T)
     return sums[0], sums[1]

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
 from pydantic import TypeAdapter
 
 from coalmine.auditor.attacks import ATTACKS
-from coalmine.auditor.report import style
+from coalmine.auditor.report.page import page, picture
 from coalmine.auditor.report.pictures import write_figure
 from coalmine.auditor.report.record import strict
 from coalmine.auditor.report.rounds_figure import privacy_and_utility
@@ -50,6 +49,18 @@ def table(audit: RoundsAudit, estimator: str = "exact") -> list[dict[str, str]]:
     return rows
 
 
+def replicas(audit: RoundsAudit) -> list[dict[str, str]]:
+    """One row per attack with adaptive replicas: how many runs, and what they certify after each round."""
+    return [
+        {
+            "attack": attack,
+            "runs": f"2 × {found[0].details['trials']:g}",
+            **{str(claim.rounds): down(one.eps_lower) for one, claim in zip(found, audit.claims, strict=True)},
+        }
+        for attack, found in audit.replicas.items()
+    ]
+
+
 def records(audit: RoundsAudit) -> list[dict[str, Any]]:
     """One plain record per attack, canary and prefix."""
     return [
@@ -61,6 +72,7 @@ def records(audit: RoundsAudit) -> list[dict[str, Any]]:
             "eps_exact": prefix.exact.eps_lower,
             "eps_monte_carlo": prefix.monte_carlo.eps_lower,
             "eps_variance_reduced": prefix.variance_reduced.eps_lower,
+            "eps_replicas": _replicated(audit, attack, path.canary, prefix.rounds),
             "tpr": prefix.tpr,
             "fpr": prefix.fpr,
         }
@@ -110,9 +122,17 @@ def to_rich(audit: RoundsAudit, width: int = 80) -> RenderableType:
         values = [row[str(number)] for number in columns]
         shown.add_row(attack, *values, *last_cells, style="bold red" if attack in broken else "")
     parts: list[RenderableType] = [shown]
+    if audit.replicas:
+        parts.append(_replicas_table(audit, columns))
     if audit.utility:
         parts.append(_utility_table(audit))
     return Group(*parts, Text(f"\nVerdict: {verdict(audit).value}", style="bold"))
+
+
+def _replicated(audit: RoundsAudit, attack: str, canary: int, rounds: int) -> float | None:
+    """What adaptive replicas certify: there are some of an attack's first canary at most."""
+    found = audit.replicas.get(attack)
+    return found[rounds - 1].eps_lower if found and canary == 1 else None
 
 
 def _fitting(rounds: int, room: int) -> list[int]:
@@ -136,32 +156,29 @@ def publish(audit: RoundsAudit, folder: Path) -> Path:
     Raises:
         StorageError: no space or no permission.
     """
-    picture = write_figure(privacy_and_utility(audit), "rounds", folder)
-    page = write_text(folder / "rounds.html", _page(audit, picture))
+    drawing = write_figure(privacy_and_utility(audit), "rounds", folder)
+    written = write_text(folder / "rounds.html", _page(audit, drawing))
     document = json.dumps(to_json(audit), allow_nan=False, ensure_ascii=False, indent=1)
     write_text(folder / "rounds.json", document + "\n")
-    return page
+    return written
 
 
-def _page(audit: RoundsAudit, picture: str) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    package = PackageLoader("coalmine.auditor", "report")
-    environment = Environment(loader=package, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    environment.filters |= {"down": down, "percent": percent}
-    css = package.get_source(environment, "report.css")[0]
-    return environment.get_template("rounds.html.j2").render(
-        audit=audit,
-        headline=headline(audit),
-        qualifiers=qualifiers(audit.claims[-1]),
-        tables={heading: table(audit, name) for name, heading in _ESTIMATORS.items()},
-        level=percent(1 - audit.alpha),
-        ideas={name: ATTACKS[name].idea for name in audit.paths},
-        utility=_utility_rows(audit),
-        verdict=verdict(audit).value,
-        contradicted=contradicted(audit),
-        figure=Markup(style.inline(picture, "rounds", "Privacy and utility over rounds")),
-        css=Markup(css),
+def _page(audit: RoundsAudit, drawing: str) -> str:
+    return page(
+        "rounds.html.j2",
+        {
+            "audit": audit,
+            "headline": headline(audit),
+            "qualifiers": qualifiers(audit.claims[-1]),
+            "tables": {heading: table(audit, name) for name, heading in _ESTIMATORS.items()},
+            "level": percent(1 - audit.alpha),
+            "replicas": replicas(audit),
+            "ideas": {name: ATTACKS[name].idea for name in audit.paths},
+            "utility": _utility_rows(audit),
+            "verdict": verdict(audit).value,
+            "contradicted": contradicted(audit),
+            "figure": picture(drawing, "rounds", "Privacy and utility over rounds"),
+        },
     )
 
 
@@ -189,6 +206,24 @@ def _utility_rows(audit: RoundsAudit) -> list[dict[str, str]]:
 
 def _mean(found: Repeated | None) -> str:
     return "–" if found is None else f"{found.mean:.3f} ± {found.spread:.3f}"
+
+
+def _replicas_table(audit: RoundsAudit, columns: list[int]) -> RenderableType:
+    from rich.table import Table
+
+    shown = Table(
+        title="Adaptive replicas: banks grown from the audited releases themselves",
+        caption="ε ≥ after so many rounds; formal, conditional on no bank, each column at its own level",
+        title_justify="left",
+        caption_justify="left",
+        header_style="bold",
+    )
+    names = ["attack", "runs", *map(str, columns)]
+    for name in names:
+        shown.add_column(name, justify="left" if name == "attack" else "right", no_wrap=True)
+    for row in replicas(audit):
+        shown.add_row(*(row[name] for name in names))
+    return shown
 
 
 def _utility_table(audit: RoundsAudit) -> RenderableType:

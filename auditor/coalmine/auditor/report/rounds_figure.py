@@ -66,6 +66,9 @@ def _privacy(axes: Axes, audit: RoundsAudit) -> None:
         counted = [largest(paths, after, "monte_carlo") for after in rounds]
         axes.plot(rounds, exact, color=colour, marker=marker, ms=4.8, lw=1.5, label=attack)
         axes.plot(rounds, counted, color=colour, lw=1.1, ls=":")
+        if attack in audit.replicas:
+            proved = [one.eps_lower for one in audit.replicas[attack]]
+            axes.plot(rounds, proved, "_", color=colour, ms=13, mew=2.2, label=f"{attack}, replicas (formal)")
     axes.set_title("ε after so many rounds")
     axes.set_ylim(0, None)
     _rounds(axes, rounds, 2)

@@ -55,8 +55,10 @@ def contradicted(audit: RoundsAudit) -> list[tuple[str, int]]:
         for claim in audit.claims
         if any(
             evidence.assurance is not Assurance.HEURISTIC and evidence.eps_lower > claim.eps_pld_upper
-            for path in paths
-            for evidence in path.prefixes[claim.rounds - 1].evidence
+            for evidence in (
+                *(one for path in paths for one in path.prefixes[claim.rounds - 1].evidence),
+                *audit.replicas.get(attack, ())[claim.rounds - 1 : claim.rounds],
+            )
         )
     ]
 
