@@ -1,6 +1,14 @@
 """The one-run audit through real shards and a real aggregator on Ray."""
 
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+
 import pytest
+import yaml
 from rich.console import Console
 
 from coalmine.clients.encoder.fake import HashEncoder
@@ -53,7 +61,7 @@ def found(tmp_path_factory):
 
 
 def test_included_canaries_are_told_from_the_others(found):
-    audit = found["one"]
+    audit = found["one"].audit
     assert audit.guesses.canaries == 60
     assert audit.guesses.correct >= 28
     assert 1 < audit.steinke.eps_lower < audit.claim.eps_pld_upper
@@ -62,9 +70,51 @@ def test_included_canaries_are_told_from_the_others(found):
 
 
 def test_more_workers_change_nothing(found):
-    assert found["one"] == found["two"]
+    one, two = (replace(found[name], seconds={}) for name in ("one", "two"))
+    assert one == two
 
 
 def test_noise_hides_the_canaries(found):
-    assert found["noisy"].guesses.correct < 25
-    assert found["noisy"].steinke.eps_lower < 0.5
+    noisy = found["noisy"].audit
+    assert noisy.guesses.correct < 25
+    assert noisy.steinke.eps_lower < 0.5
+    assert noisy.gaussian.eps_lower < 0.5
+
+
+def test_the_gaussian_reading_sees_more_than_counting_and_less_than_everything(found):
+    """Everybody takes part, so that the scores are Gaussian indeed."""
+    audit = found["one"].audit
+    assert audit.steinke.eps_lower < audit.gaussian.eps_lower < audit.claim.eps_pld_upper
+    assert len(audit.inside) + len(audit.outside) == 60
+
+
+def test_the_command_leaves_page_picture_and_a_run_beside_the_study(tmp_path):
+    """As a user calls it, with the encoder that is installed."""
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(_STUDY))
+    command = [sys.executable, "-c", "from coalmine.deploy.cli import main; main()", "audit", "one-run", "study.yaml"]
+    done = subprocess.run(
+        [*command, "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "COALMINE_CACHE": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=True,
+    )
+    results = tmp_path / "runs" / "many-canaries"
+    assert sorted(path.relative_to(results).as_posix() for path in (results / "one-run").rglob("*.*")) == [
+        "one-run/figures/one-run.png",
+        "one-run/figures/one-run.svg",
+        "one-run/one-run.json",
+        "one-run/report.html",
+    ]
+    assert json.loads(done.stdout) == json.loads((results / "one-run" / "one-run.json").read_text())
+    with sqlite3.connect(results / "mlflow.db") as database:
+        tags = dict(database.execute("SELECT key, value FROM tags").fetchall())
+        metrics = dict(database.execute("SELECT key, value FROM latest_metrics").fetchall())
+    assert tags["kind"] == "one-run"
+    assert tags["assurance/one-run/steinke"] == "formal"
+    assert tags["assurance/one-run/gaussian"] == "heuristic"
+    shown = json.loads(done.stdout)["audit"]
+    assert metrics["eps/lower/one-run/gaussian"] == shown["gaussian"]["eps_lower"]
+    assert metrics["eps/theory"] == shown["claim"]["eps_pld_upper"]

@@ -11,7 +11,8 @@ import pytest
 from scipy.stats import binom
 
 from coalmine.auditor.one_run import Guesses, rejects_curve, steinke_p_value
-from coalmine.auditor.one_run_pe import canary_scores, claim_curve, guess
+from coalmine.auditor.one_run_audit import claim_curve
+from coalmine.auditor.one_run_pe import canary_scores, guess
 from coalmine.auditor.one_run_plan import model_scores
 from coalmine.protocol.accounting import pld_epsilon
 from coalmine.protocol.privacy import Mechanism

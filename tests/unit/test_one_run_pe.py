@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from coalmine.auditor import one_run_pe
+from coalmine.auditor import one_run_audit
 from coalmine.auditor.moments import moments
 from coalmine.auditor.nonce import nonce_family
-from coalmine.auditor.one_run import Guesses, steinke_eps_lower, steinke_p_value
-from coalmine.auditor.one_run_pe import audit, canary_scores, guess
+from coalmine.auditor.one_run import Guesses, rejects_curve, steinke_eps_lower, steinke_p_value
+from coalmine.auditor.one_run_audit import audit
+from coalmine.auditor.one_run_pe import canary_scores, guess, linear_scores
 from coalmine.auditor.one_run_plan import model_scores, plan
 from coalmine.deploy import cli, study_file
-from coalmine.deploy.commands.one_run import record
 from coalmine.protocol.accounting import claim
 from coalmine.protocol.errors import BankError, DataError, StudyError
+from coalmine.protocol.finding import Verdict
 from coalmine.protocol.privacy import Mechanism
 
 MECHANISM = Mechanism(q=0.3, sigma=1.0, clip=0.1)
@@ -45,6 +46,27 @@ def test_a_canary_without_a_vote_says_nothing():
     assert scores[0] > 1
 
 
+def test_linear_scores_are_standardised_before_the_mixture():
+    """One canary alone: (Y - q/2 v) along v, in units of the noise; the mixture over participation is left out."""
+    votes, release = np.array([[0.1, 0.0], [0.0, 0.0]]), np.array([[0.25, 9.0], [0.05, 9.0]])
+    found = linear_scores(release, votes, np.zeros((1, 2)), 3, MECHANISM)
+    assert found[0] == pytest.approx((0.25 + 0.05) / (0.1 * np.sqrt(2)))
+    assert np.isnan(found[1]), "a canary without a vote has no such score"
+
+
+def test_linear_scores_of_excluded_canaries_have_unit_spread():
+    rng = np.random.default_rng(7)
+    votes = 0.05 * (np.eye(80) + 0.5 * np.roll(np.eye(80), 1, axis=1))
+    scores = []
+    for _ in range(60):
+        here = (rng.random((3, 80)) < MECHANISM.q) & (rng.random(80) < 0.5)
+        here[:, ::2] = False
+        sums = here @ votes + MECHANISM.noise_std * rng.standard_normal((3, 80))
+        scores.append(linear_scores(sums, votes, np.zeros((1, 80)), 3, MECHANISM)[::2])
+    assert np.mean(scores) == pytest.approx(0, abs=0.1)
+    assert np.std(scores) == pytest.approx(1, abs=0.05)
+
+
 def test_when_everybody_takes_part_the_score_is_linear():
     everybody = Mechanism(q=1.0)
     scores = canary_scores(np.array([[0.3], [0.1]]), np.array([[0.1]]), np.zeros((1, 1)), 0, everybody)
@@ -71,32 +93,40 @@ def test_shapes_that_do_not_fit_are_refused():
 def test_an_audit_holds_its_statements_apart():
     promised = claim(Mechanism(q=0.5, sigma=2.0), 1)
     seen = Guesses(400, 60, 58)
-    found = audit(seen, 60, 0, promised, 0.05)
+    rng = np.random.default_rng(0)
+    inside, outside = rng.standard_normal(190) + 1, rng.standard_normal(210)
+    found = audit(seen, 60, 0, promised, 0.05, inside, outside)
     assert found.steinke.eps_lower == steinke_eps_lower(seen, promised.delta, 0.05)
     assert found.claim_p_value == steinke_p_value(seen, promised.eps_pld_upper, promised.delta) < 0.05
     assert found.curve_rejected
     assert 0.5 < found.sigma_rejected < 2.0
-    assert found.family_eps > promised.eps_pld_upper
-    told = record(found)
-    assert json.loads(json.dumps(told, allow_nan=False)) == told
-    assert told["gdp"]["assurance"] == "heuristic"
-    assert told["steinke"]["claim_rejected"] is True
+    assert found.family.eps_lower > promised.eps_pld_upper
+    assert found.verdict is Verdict.CONTRADICTED
+    assert {one.method: one.assurance.value for one in found.evidence} == {
+        "one-run/steinke": "formal",
+        "one-run/claim-family": "heuristic",
+        "one-run/gdp": "heuristic",
+        "one-run/gaussian": "heuristic",
+    }
+    assert found.inside == tuple(sorted(inside))
 
 
 def test_chance_guesses_reject_nothing():
-    found = audit(Guesses(400, 60, 30), 60, 0, claim(Mechanism(q=0.5, sigma=2.0), 1), 0.05)
+    same = np.linspace(-2, 2, 200)
+    found = audit(Guesses(400, 60, 30), 60, 0, claim(Mechanism(q=0.5, sigma=2.0), 1), 0.05, same, same)
     assert found.steinke.eps_lower == 0
     assert not found.curve_rejected
     assert found.sigma_rejected is None
-    assert found.family_eps == 0
+    assert found.verdict is Verdict.CONSISTENT
+    assert [one.eps_lower for one in found.evidence] == [0, 0, 0, 0]
 
 
 def test_the_rejected_noise_is_where_the_curve_turns():
     seen = Guesses(400, 60, 56)
-    sigma = one_run_pe.smallest_rejected_sigma(seen, 0.5, 1.0, 1, 0.05)
+    sigma = one_run_audit.smallest_rejected_sigma(seen, 0.5, 1.0, 1, 0.05)
     for factor, expected in ((1.0, True), (1 / 1.02, False)):
-        curve = one_run_pe.claim_curve(0.5, sigma * factor, 1)
-        assert one_run_pe.rejects_curve(seen, curve, 0.05) is expected
+        curve = one_run_audit.claim_curve(0.5, sigma * factor, 1)
+        assert rejects_curve(seen, curve, 0.05) is expected
 
 
 def test_a_plan_reaches_its_target_as_often_as_it_says():

@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 from coalmine.auditor.collector import Collector
 from coalmine.auditor.design import probe_positions
 from coalmine.auditor.nonce import nonce_family
-from coalmine.auditor.one_run_pe import OneRunAudit, audit, canary_scores, guess
+from coalmine.auditor.one_run_audit import OneRunStudy, audit
+from coalmine.auditor.one_run_pe import canary_scores, guess, linear_scores
 from coalmine.auditor.public import public_users
 from coalmine.clients.shard import Hosted
 from coalmine.deploy.campaign import Workshop
 from coalmine.deploy.parts import conditions, randomness
 from coalmine.deploy.prepare import People, build_bank, embed_users
+from coalmine.deploy.run import facts
 from coalmine.deploy.simulation import SimulatedPopulation
 from coalmine.deploy.study import OneRunSection, Study
 from coalmine.protocol.accounting import claim
-from coalmine.protocol.bank import Bank
+from coalmine.protocol.bank import Bank, commit
 from coalmine.protocol.errors import BankError, StudyError
 from coalmine.protocol.ports import Encoder
 from coalmine.protocol.privacy import PrivacyUnit
@@ -60,7 +62,7 @@ def one_run_section(study: Study) -> OneRunSection:
     return study.audit.one_run
 
 
-def run_one_run(study: Study, crowd: People, workshop: Workshop) -> OneRunAudit:
+def run_one_run(study: Study, crowd: People, workshop: Workshop) -> OneRunStudy:
     """Audit the study's mechanism with many canaries at once. A Ray cluster must be running.
 
     The inclusion coins and the nonces derive from the study's seed; no party of the round but the auditor needs them.
@@ -103,9 +105,27 @@ def run_one_run(study: Study, crowd: People, workshop: Workshop) -> OneRunAudit:
         population.close()
     with stages.stage("one-run audit"):
         seen = np.array([release.histogram[positions] for release in released])
-        scores = canary_scores(seen, canaries, auxiliary, study.data.test, carried)
+        known = seen, canaries, auxiliary, study.data.test, carried
+        guesses = guess(canary_scores(*known), included, *section.guesses)
+        linear = linear_scores(*known)
+        shown = np.isfinite(linear)  # a canary without a vote on its probes has no such score
         promised = claim(mechanism, section.releases, PrivacyUnit.USER, study.threat_model)
-        return audit(guess(scores, included, *section.guesses), *section.guesses, promised, study.audit.alpha)
+        inside, outside = linear[shown & included], linear[shown & ~included]
+        found = audit(guesses, *section.guesses, promised, study.audit.alpha, inside, outside)
+    return OneRunStudy(
+        study=study.study,
+        mechanism=mechanism,
+        eligible=study.data.test,
+        bank_size=len(planted),
+        records=section.records,
+        probes_each=section.probes_each,
+        randomness=source.kind,
+        bank_digest=commit(planted).digest,
+        dataset_digest=crowd.digest,
+        audit=found,
+        facts=facts(study, crowd, encoder, workshop.generator),
+        seconds=dict(stages.seconds),
+    )
 
 
 def build_families(section: OneRunSection, seed: int, encoder: Encoder) -> Families:

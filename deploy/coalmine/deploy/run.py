@@ -109,12 +109,12 @@ def round_audit(
         dataset_digest=campaign.crowd.digest,
         attacks=attacks,
         replay_p_value=replay_p_value(attacks),
-        facts=_facts(study, campaign.crowd, workshop.encoder, workshop.generator),
+        facts=facts(study, campaign.crowd, workshop.encoder, workshop.generator),
         seconds=dict(workshop.stages.seconds),
     )
 
 
-def _facts(study: Study, crowd: People, encoder: Encoder, generator: Generator) -> dict[str, str]:
+def facts(study: Study, crowd: People, encoder: Encoder, generator: Generator) -> dict[str, str]:
     """What a reader needs to repeat the study. The seed itself stays with the study file."""
     data = study.data
     return {
