@@ -12,7 +12,7 @@ from fakes import paths
 from oracles import naive_rounds
 from scipy.stats import binom
 
-from coalmine.auditor.eps_bound import Split, eps_lower
+from coalmine.auditor.eps_bound import Split, Terms, eps_lower
 from coalmine.auditor.rounds import monte_carlo, variance_reduced
 from coalmine.auditor.rounds.calibration import calibrate
 from coalmine.auditor.rounds.composition import compose, exact_epsilons
@@ -166,7 +166,7 @@ def test_weighting_certifies_more_than_counting_at_equal_trials():
     ]
     n, delta, alpha = 100_000, 1e-5, 0.01
     laws = compose(path)
-    thresholds = [each.value for each in calibrate(laws, trials=n, delta=delta, alpha=alpha)]
+    thresholds = [each.value for each in calibrate(laws, n, Terms(delta, alpha))]
     plans = variance_reduced.plan(path, laws, trials=n, delta=delta, alpha=alpha, rng=rng)
     counted = monte_carlo.count(path, thresholds, n, 4)
     exact = exact_epsilons(path, delta)

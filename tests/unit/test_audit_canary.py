@@ -94,8 +94,7 @@ def test_the_same_settings_give_the_same_audit_at_any_number_of_threads(views):
 def test_the_decision_comes_from_auxiliary_and_calibration_users_alone(found, views):
     seen = views["probes"]
     by = score(moments(seen.auxiliary, 60, MECHANISM), CANARY, MECHANISM)
-    terms = {"trials": SETTINGS.trials, "delta": MECHANISM.delta, "alpha": SETTINGS.alpha, "split": SETTINGS.split}
-    decision = calibrate(by, seen.calibration, 60, **terms).value
+    decision = calibrate(by, seen.calibration, 60, SETTINGS.trials, SETTINGS.terms(MECHANISM.delta)).value
     rates = tpr_fpr(by.project(seen.test), by.signal, by.noise_std, by.q, decision)
     assert found.trade_off.chosen == pytest.approx((rates.fpr[0], rates.tpr[0]), abs=1e-9)
     assert found.mu_eff == by.mu_eff

@@ -10,7 +10,7 @@ from scipy.special import kolmogorov
 
 from coalmine.auditor import clopper_pearson, monte_carlo, variance_reduced
 from coalmine.auditor.calibration import Threshold, calibrate, calibrate_reduced
-from coalmine.auditor.eps_bound import EpsBound, Split, eps_lower
+from coalmine.auditor.eps_bound import EpsBound, Split, Terms, eps_lower
 from coalmine.auditor.exact import exact_epsilon, tpr_fpr
 from coalmine.auditor.moments import Moments, moments
 from coalmine.auditor.result import CanaryAudit, ProbeVotes, Replay, TradeOff
@@ -41,6 +41,10 @@ class Settings:
     reduced_trials: int
     seed: int
     threads: int | None = None
+
+    def terms(self, delta: float) -> Terms:
+        """Of one canary's bound."""
+        return Terms(delta, self.alpha, self.split)
 
 
 @dataclass(frozen=True)
@@ -85,25 +89,10 @@ def audit_canary(
         return _unseen(attack, canary, coordinates, vote_norm, views, background, mechanism)
     projections = by.project(view.test)
     name = f"{attack}/{canary}"
-    threshold = calibrate(
-        by,
-        view.calibration,
-        population,
-        trials=settings.trials,
-        delta=mechanism.delta,
-        alpha=settings.alpha,
-        split=settings.split,
-    )
-    sharper = calibrate_reduced(
-        by,
-        view.calibration,
-        population,
-        trials=settings.reduced_trials,
-        delta=mechanism.delta,
-        alpha=settings.alpha,
-        split=settings.split,
-        rng=stream(settings.seed, Purpose.CALIBRATION, user=name),
-    )
+    terms = settings.terms(mechanism.delta)
+    threshold = calibrate(by, view.calibration, population, settings.trials, terms)
+    pilot = stream(settings.seed, Purpose.CALIBRATION, user=name)
+    sharper = calibrate_reduced(by, view.calibration, population, settings.reduced_trials, terms, pilot)
     levels = np.concatenate([[threshold.value], _band_levels(by, projections)])
     counts = monte_carlo.count(
         projections,

@@ -10,7 +10,7 @@ from scipy.special import betainccinv, betaincinv, ndtr
 
 from coalmine.auditor.background import Array
 from coalmine.auditor.cohorts import background_sums
-from coalmine.auditor.eps_bound import Split, eps_from_bounds
+from coalmine.auditor.eps_bound import Terms, eps_from_bounds
 from coalmine.auditor.exact import Rates, tpr_fpr
 from coalmine.auditor.score import Score
 from coalmine.protocol.errors import DataError, StudyError
@@ -51,11 +51,8 @@ def calibrate(
     score: Score,
     votes: Array,
     population: int,
-    *,
     trials: int,
-    delta: float,
-    alpha: float,
-    split: Split = Split.FOUR,
+    terms: Terms,
 ) -> Threshold:
     """The threshold at which ``trials`` trials per hypothesis are expected to certify most.
 
@@ -67,7 +64,7 @@ def calibrate(
         score: of the canary, designed on auxiliary users.
         votes: (n_cal, r) float64, calibration users' clipped votes on the audited coordinates.
         population: N >= 0.
-        trials, delta, alpha, split: of the test that will use the threshold.
+        trials, terms: of the test that will use the threshold.
 
     Raises:
         DataError: no calibration user, or a canary without a vote on the coordinates.
@@ -93,7 +90,7 @@ def calibrate(
     for _ in range(3):
         grid = np.linspace(low, high, points)
         rates = tpr_fpr(projections, score.signal, tau, q, grid)
-        expected = expected_bound(rates, trials, delta, split.gamma(alpha))
+        expected = expected_bound(rates, trials, terms.delta, terms.gamma)
         best = int(np.argmax(expected))
         step, points = (high - low) / (points - 1), _FINE
         low, high = grid[best] - step, grid[best] + step
@@ -125,11 +122,8 @@ def calibrate_reduced(
     score: Score,
     votes: Array,
     population: int,
-    *,
     trials: int,
-    delta: float,
-    alpha: float,
-    split: Split = Split.FOUR,
+    terms: Terms,
     rng: np.random.Generator,
 ) -> float:
     """The threshold on T at which ``trials`` variance-reduced trials are expected to certify most.
@@ -139,14 +133,14 @@ def calibrate_reduced(
     chooses the threshold; the bound itself is proved on other trials.
 
     Args:
-        score, votes, population, delta, alpha, split: as for ``calibrate``. trials: variance-reduced, per hypothesis.
+        score, votes, population, terms: as for ``calibrate``. trials: variance-reduced, per hypothesis.
         rng: of the pilot.
     """
     projections = np.repeat(score.project(votes), multiplicities(population, len(votes)))
     q, tau = score.q, score.noise_std
     sums = background_sums(rng, projections, q, _PILOT)
     reach = float(projections[projections > 0].sum())
-    logs = -math.log(split.gamma(alpha))
+    logs = -math.log(terms.gamma)
     spread = math.hypot(tau, float(sums.std()))
     grid = np.linspace(sums.mean() - 4 * spread, sums.mean() + score.signal + _REACH * spread, _PILOT_POINTS)
     expected = np.empty(len(grid))
@@ -158,5 +152,5 @@ def calibrate_reduced(
             math.sqrt(2 * float(values.var()) * logs / trials) + top * logs / trials for values in (absent, present)
         )
         tpr_low, fpr_high = present.mean() - wide_present, absent.mean() + wide_absent
-        expected[index] = eps_from_bounds(tpr_low, fpr_high, 1 - fpr_high, 1 - tpr_low, delta)
+        expected[index] = eps_from_bounds(tpr_low, fpr_high, 1 - fpr_high, 1 - tpr_low, terms.delta)
     return float(grid[int(np.argmax(expected))])

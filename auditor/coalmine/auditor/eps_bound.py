@@ -38,6 +38,28 @@ class Split(StrEnum):
         return alpha / (4 if self is Split.FOUR else 2)
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What a bound is asked to hold for, so that whoever chooses a threshold and whoever uses it mean the same bound.
+
+    Attributes:
+        delta: in [0, 1). alpha: failure probability of the whole statement. split: how alpha is shared.
+    """
+
+    delta: float
+    alpha: float
+    split: Split = Split.FOUR
+
+    @property
+    def gamma(self) -> float:
+        """The failure probability of one rate's bound.
+
+        Raises:
+            StudyError: alpha outside (0, 1).
+        """
+        return self.split.gamma(self.alpha)
+
+
 class Direction(StrEnum):
     """Which answer of the test carries the bound."""
 

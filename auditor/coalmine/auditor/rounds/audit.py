@@ -142,7 +142,7 @@ def _evidence(
         ScoredRound.standing_in(by, view.calibration, len(view.test)) for by, view in zip(scores, views, strict=True)
     ]
     designed = compose(stand_ins)
-    thresholds = calibrate(designed, trials=settings.trials, delta=delta, alpha=alpha, split=split)
+    thresholds = calibrate(designed, settings.trials, settings.terms(delta))
     plans = variance_reduced.plan(
         stand_ins,
         designed,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from coalmine.auditor.calibration import expected_bound
 from coalmine.auditor.cohorts import Array
-from coalmine.auditor.eps_bound import Split
+from coalmine.auditor.eps_bound import Terms
 from coalmine.auditor.exact import Rates
 from coalmine.auditor.rounds.composition import SumLaw
 from coalmine.protocol.errors import StudyError
@@ -34,30 +34,27 @@ class SumThreshold:
     eps_expected: float
 
 
-def calibrate(
-    laws: Sequence[SumLaw], *, trials: int, delta: float, alpha: float, split: Split = Split.FOUR
-) -> tuple[SumThreshold, ...]:
+def calibrate(laws: Sequence[SumLaw], trials: int, terms: Terms) -> tuple[SumThreshold, ...]:
     """Per prefix the threshold at which ``trials`` trials per hypothesis are expected to certify most.
 
     Args:
         laws: of the prefixes, composed among calibration users that stand for N (``ScoredRound.standing_in``). The law
             there is exact up to the grid, so nothing is drawn.
-        trials, delta, alpha, split: of the test that will use the thresholds.
+        trials, terms: of the test that will use the thresholds.
 
     Raises:
         StudyError: trials or alpha out of range.
     """
     if trials < 1:
         raise StudyError(f"{trials} trials", where="audit.trials", remedy="needs at least one trial")
-    gamma = split.gamma(alpha)
-    found = []
+    gamma, found = terms.gamma, []
     for law in laws:
         levels = law.points + law.step / 2
         rates = law.rates(levels)
 
         def expected(at: NDArray[np.int64], rates: Rates = rates) -> Array:
             some = Rates(rates.tpr[at], rates.fpr[at], rates.error)
-            return expected_bound(some, trials, delta, gamma)
+            return expected_bound(some, trials, terms.delta, gamma)
 
         coarse = np.unique(np.linspace(0, len(levels) - 1, _COARSE).astype(np.int64))
         near = int(np.argmax(expected(coarse)))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from coalmine.auditor import two_sided
 from coalmine.auditor.calibration import calibrate
-from coalmine.auditor.eps_bound import Split, eps_lower
+from coalmine.auditor.eps_bound import Split, Terms, eps_lower
 from coalmine.auditor.moments import moments
 from coalmine.auditor.score import score
 from coalmine.deploy.selftest.plan import Plan
@@ -108,15 +108,8 @@ def build_detector(plan: Plan, world: World, claims: Claims) -> Detector:
         vote = cast.votes[0, cast.probes[0]]
         nobody = np.zeros((1, len(vote)))
         by = score(moments(nobody, plan.layout.users, plan.mechanism), vote, plan.mechanism)
-        best = calibrate(
-            by,
-            nobody,
-            plan.layout.users,
-            trials=plan.layout.rounds * len(cast.votes),
-            delta=plan.mechanism.delta,
-            alpha=plan.level / len(FACTORS),
-            split=Split.TWO,
-        )
+        terms = Terms(plan.mechanism.delta, plan.level / len(FACTORS), Split.TWO)
+        best = calibrate(by, nobody, plan.layout.users, plan.layout.rounds * len(cast.votes), terms)
         thresholds[kind] = tuple(factor * best.value / by.noise_std for factor in FACTORS)
     return Detector(plan, world, claims, thresholds)
 
