@@ -5,6 +5,7 @@ import pytest
 from coalmine.deploy.study_file import read_study
 from coalmine.deploy.sweep import site
 from coalmine.deploy.sweep_file import read_points
+from coalmine.deploy.sweep_studio import _plain
 from coalmine.protocol.errors import StudyError
 
 
@@ -38,6 +39,38 @@ def test_noise_alone_shares_the_site_and_the_clip_does_not(tmp_path):
     assert len({site(p.study) for p in read_points(clips)}) == 2
     replayed = written(tmp_path, "sweep: {privacy.sigma: [0.5, 1]}")
     assert len({site(p.study) for p in read_points(replayed)}) == 2
+
+
+def test_keys_that_change_together_are_one_value(tmp_path):
+    (tmp_path / "later.parquet").touch()
+    points = read_points(
+        written(
+            tmp_path,
+            "bank: {size: 300}\nsweep: {bank: [{source: labels}, {source: auxiliary}, {file: later.parquet}]}",
+        )
+    )
+    assert [(p.study.bank.source, p.study.bank.size) for p in points] == [
+        ("labels", 300), ("auxiliary", 300), ("labels", 300),
+    ]  # fmt: skip
+    assert [p.study.bank.file for p in points] == [None, None, tmp_path / "later.parquet"]
+    assert [_plain(p.values["bank"]) for p in points] == ["source labels", "source auxiliary", "file later.parquet"]
+    assert len({site(p.study) for p in points}) == 3
+
+
+def test_swept_inputs_are_relative_to_the_file_and_names_stay(tmp_path):
+    (tmp_path / "model").mkdir()
+    points = read_points(written(tmp_path, "sweep: {encoder.model: [model, org/model]}"))
+    assert [p.study.encoder.model for p in points] == [str(tmp_path / "model"), "org/model"]
+
+
+@pytest.mark.parametrize("override", ["privacy.sigma=3", "privacy={sigma: 3}"])
+def test_what_is_swept_cannot_be_overridden(tmp_path, override):
+    with pytest.raises(StudyError, match="is swept"):
+        read_points(written(tmp_path, GRID), [override])
+    together = written(tmp_path, "sweep: {privacy: [{sigma: 1, q: 0.1}, {sigma: 2, q: 0.2}]}")
+    with pytest.raises(StudyError, match="is swept"):
+        read_points(together, [override])
+    assert len(read_points(together, ["privacy.clip=0.2"])) == 2
 
 
 def test_a_plain_study_has_no_points_and_a_sweep_is_no_plain_study(tmp_path):

@@ -14,13 +14,7 @@ from coalmine.deploy.study import Study
 from coalmine.deploy.study_training import anchored
 from coalmine.protocol.errors import StudyError, nearest
 
-_INPUTS = (
-    ("data", "path"),
-    ("bank", "file"),
-    ("encoder", "model"),
-    ("randomness", "key_file"),
-    ("population", "trace"),
-)
+_INPUTS = ("data.path", "bank.file", "encoder.model", "randomness.key_file", "population.trace")
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -75,7 +69,7 @@ def read_values(path: Path) -> dict[str, Any]:
         raise StudyError("a study is a mapping of sections", where=str(path), remedy="see `coalmine init`")
     values = {key: section for key, section in (content or {}).items() if section is not None}
     for key in _INPUTS:
-        _anchor(values, key, path.parent)
+        anchor(values, key, path.parent)
     if isinstance(values.get("training"), dict):
         values["training"] = anchored(values["training"], path.parent)
     return values
@@ -108,14 +102,16 @@ def build_study(values: dict[str, Any], overrides: Sequence[str] = (), *, where:
         raise _explain(error, where) from None
 
 
-def _anchor(values: dict[str, Any], key: tuple[str, str], folder: Path) -> None:
-    section = values.get(key[0])
-    if not isinstance(section, dict) or not isinstance(section.get(key[1]), str):
+def anchor(values: dict[str, Any], key: str, folder: Path) -> None:
+    """Make an input's path relative to ``folder``; any other key stays as it is."""
+    name, _, last = key.partition(".")
+    section = values.get(name)
+    if key not in _INPUTS or not isinstance(section, dict) or not isinstance(section.get(last), str):
         return
-    local = folder / section[key[1]]
-    may_be_a_name = key == ("encoder", "model") or section.get("source") == "huggingface"
+    local = folder / section[last]
+    may_be_a_name = key == "encoder.model" or section.get("source") == "huggingface"
     if local.exists() or not may_be_a_name:
-        section[key[1]] = str(local)
+        section[last] = str(local)
 
 
 def _apply(values: dict[str, Any], override: str) -> None:

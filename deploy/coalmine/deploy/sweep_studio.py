@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
@@ -79,6 +80,8 @@ def _run(points: Sequence[Point], stages: Stages) -> Sweep:
             key = _crowd(point.study)
             if key not in crowds:
                 crowds[key] = people(point.study)
+    sites = points[0].study.folder / "sites"
+    shutil.rmtree(sites, ignore_errors=True)  # banks of an earlier sweep may be others; all of it is simulated
     audits: list[RoundAudit | None] = [None] * len(points)
     for parts in _groups(points, _parts):
         with open_workshop(points[parts[0]].study, stages) as workshop:
@@ -87,7 +90,7 @@ def _run(points: Sequence[Point], stages: Stages) -> Sweep:
             for number, place in enumerate(_groups([points[index] for index in parts], site)):
                 chosen = [parts[index] for index in place]
                 study = points[chosen[0]].study
-                journal = Journal(study.folder / "sites" / f"{parts[0]}-{number}")
+                journal = Journal(sites / f"{parts[0]}-{number}")
                 found = run_site([points[index].study for index in chosen], crowds[_crowd(study)], workshop, journal)
                 for index, audit in zip(chosen, found, strict=True):
                     audits[index] = audit
@@ -144,4 +147,9 @@ def _parts(study: Study) -> str:
 
 
 def _plain(value: object) -> Value:
+    """A swept value as it is shown: keys that change together by their names, lists by their parts."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plain(given)}" for key, given in value.items())
+    if isinstance(value, list):
+        return ", ".join(str(_plain(part)) for part in value)
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)
