@@ -1,12 +1,16 @@
 """From a study file with a sweep to its points."""
 
+from pathlib import Path
+
 import pytest
 
 from coalmine.deploy.study_file import read_study
 from coalmine.deploy.sweep import site
 from coalmine.deploy.sweep_file import read_points
-from coalmine.deploy.sweep_studio import _plain
+from coalmine.deploy.sweep_studio import _check, _plain
 from coalmine.protocol.errors import StudyError
+
+STUDIES = Path(__file__).resolve().parents[2] / "studies"
 
 
 def written(tmp_path, text):
@@ -71,6 +75,23 @@ def test_what_is_swept_cannot_be_overridden(tmp_path, override):
     with pytest.raises(StudyError, match="is swept"):
         read_points(together, [override])
     assert len(read_points(together, ["privacy.clip=0.2"])) == 2
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in STUDIES.glob("*.yaml") if "\nsweep:" in path.read_text()))
+def test_the_sweeps_that_are_shipped_are_valid(name):
+    points = read_points(STUDIES / name)
+    _check(points)
+    assert len(points) > 1
+
+
+def test_the_bank_of_a_later_round_fits_the_sweep_that_reads_it():
+    later = read_study(STUDIES / "later-bank.yaml")
+    *_, swept = read_points(STUDIES / "ablation-bank.yaml")
+    assert swept.study.bank.file.resolve() == (STUDIES.parent / later.folder / "banks" / "round-3.parquet").resolve()
+    assert later.rounds.count == 3
+    assert (later.bank.size, later.data, later.seed, later.audit.canaries) == (
+        swept.study.bank.size, swept.study.data, swept.study.seed, swept.study.audit.canaries,
+    )  # fmt: skip
 
 
 def test_a_plain_study_has_no_points_and_a_sweep_is_no_plain_study(tmp_path):
