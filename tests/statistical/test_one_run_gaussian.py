@@ -17,7 +17,7 @@ from coalmine.protocol.privacy import Mechanism
 
 pytestmark = pytest.mark.statistical
 
-REPETITIONS = 300
+REPETITIONS = 150
 LEVEL = 0.05
 DELTA = 1e-5
 AT_MOST = binom.isf(1e-8, REPETITIONS, LEVEL)

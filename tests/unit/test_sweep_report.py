@@ -72,6 +72,13 @@ def test_the_figure_draws_each_claim_and_each_attack_in_the_order_of_the_axis():
     assert to_hex(axes.get_lines()[0].get_color()) == CLAIM_COLOUR
 
 
+def test_claims_far_apart_are_drawn_on_a_logarithmic_axis():
+    near = over("privacy.sigma", [1.0, 2.0])
+    far = replace(near, points=(near.points[0], point({"privacy.sigma": 2.0}, eps=20.0)))
+    assert [report.figure(sweep).axes[0].get_yscale() for sweep in (near, far)] == ["linear", "symlog"]
+    assert report.figure(near).axes[0].get_ylim()[0] == 0
+
+
 def test_categories_stand_in_the_order_of_the_file_and_paths_by_their_names():
     (axes,) = report.figure(over("bank.file", ["banks/zebra.parquet", None, "banks/ant.parquet"])).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["zebra.parquet", "none", "ant.parquet"]

@@ -8,6 +8,8 @@ delta, and an included canary that seldom takes part has a mixture for a score. 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
@@ -85,8 +87,9 @@ def _edge(interval: tuple[float, float], other: float) -> Array:
 def _interval(scores: Array, level: float) -> tuple[float, float]:
     """Two-sided for the standard deviation of a Gaussian."""
     freedom = len(scores) - 1
-    low, high = stats.chi2.ppf([1 - level / 2, level / 2], freedom)
-    return _spread(scores) * float(np.sqrt(freedom / low)), _spread(scores) * float(np.sqrt(freedom / high))
+    spread = _spread(scores)
+    low, high = (spread * math.sqrt(freedom / float(stats.chi2.ppf(at, freedom))) for at in (1 - level / 2, level / 2))
+    return low, high
 
 
 def _spread(scores: Array) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def render(audit: RoundAudit, drawings: Mapping[str, str]) -> str:
     Args:
         drawings: SVG documents by the names in ``figures.FIGURES``.
     """
-    filters = {"exactly": exactly, "other": partial(other, names=elsewhere_names(audit))}
+    filters: dict[str, Callable[..., str]] = {"exactly": exactly, "other": partial(other, names=elsewhere_names(audit))}
     return page("report.html.j2", _context(audit, drawings), filters=filters)
 
 

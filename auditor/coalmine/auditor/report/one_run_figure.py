@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coalmine.auditor.one_run_audit import OneRunAudit, OneRunStudy
-from coalmine.auditor.report.style import CLAIM, EXACT, MONTE_CARLO, QUIET, canvas, look, title
+from coalmine.auditor.report.style import CLAIM, EXACT, MONTE_CARLO, PAPER, QUIET, canvas, look, title
 from coalmine.auditor.report.wording import down, percent, qualifiers
 from coalmine.protocol.finding import Evidence
 from coalmine.protocol.privacy import Assurance
@@ -35,14 +35,14 @@ def readings(found: OneRunStudy) -> Figure:
 
 
 def _bars(axes: Axes, audit: OneRunAudit) -> None:
-    names = [one.method.removeprefix("one-run/") for one in audit.evidence]
+    names = [f"{one.method.removeprefix('one-run/')}\n({one.assurance})" for one in audit.evidence]
     limit = max([1e-3, *(one.eps_lower for one in audit.evidence)])
     if np.isfinite(audit.claim.eps_pld_upper):
         limit = max(limit, audit.claim.eps_pld_upper)
         axes.axvline(audit.claim.eps_pld_upper, color=CLAIM, lw=2.4, label=f"claim {audit.claim.eps_pld_upper:.3f}")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14))
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.19))
     for place, one in enumerate(audit.evidence):
-        axes.barh(place, one.eps_lower, height=0.55, color=_SHADE[one.assurance], hatch=_hatch(one))
+        axes.barh(place, one.eps_lower, height=0.55, color=_SHADE[one.assurance], hatch=_hatch(one), ec=PAPER)
         axes.text(one.eps_lower + 0.02 * limit, place, down(one.eps_lower), va="center", fontsize=9)
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
@@ -65,11 +65,11 @@ def _scores(axes: Axes, audit: OneRunAudit) -> None:
         across = np.linspace(both.min(), both.max(), 200)
         mean, spread = scores.mean(), scores.std(ddof=1)
         fitted = np.exp(-(((across - mean) / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))
-        edges = np.linspace(both.min(), both.max(), max(8, round(2 * len(both) ** 0.5)))
+        edges = np.linspace(both.min(), both.max(), max(8, round(2 * len(both) ** 0.5))).tolist()
         axes.hist(scores, edges, density=True, histtype="stepfilled", color=colour, alpha=0.3, lw=0)
         axes.plot(across, fitted, color=colour, ls=style, lw=1.6, label=f"{len(scores)} {name}, Gaussian fit")
     axes.set_title("scores of the canaries")
     axes.set_xlabel("deviations from an excluded canary’s expected score")
     axes.set_yticks([])
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="upper left", fontsize=8)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.19), ncols=2)

@@ -44,10 +44,13 @@ def figure(sweep: Sweep) -> Figure:
             axes.set_title(name)
             axes.set_xlabel(x)
         columns[0].set_ylabel("ε")
-        columns[0].set_yscale("symlog", linthresh=0.1)
-        columns[0].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        known = {line.get_label(): line for axes in columns for line in axes.get_legend_handles_labels()[0]}
-        drawing.legend(known.values(), known.keys(), loc="outside lower center", ncols=min(5, len(known)))
+        if _wide([point.audit.claim.eps_pld_upper for point in sweep.points]):
+            columns[0].set_yscale("symlog", linthresh=0.1)
+            columns[0].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        else:
+            columns[0].set_ylim(0, None)
+        known = {str(line.get_label()): line for axes in columns for line in axes.get_legend_handles_labels()[0]}
+        drawing.legend(list(known.values()), list(known), loc="outside lower center", ncols=min(5, len(known)))
         hidden = f" · {len(panels) - len(shown)} more panels in the table" if len(panels) > len(shown) else ""
         title(
             drawing,
@@ -79,12 +82,17 @@ def _panel(axes: Axes, key: str, points: list[SweepPoint]) -> None:
         axes.plot(where, counted, color=colour, lw=1.0, ls=":")
     if not numeric:
         axes.set_xticks(across, [_said(values[index]) for index in order], rotation=20, ha="right")
-    elif min(across) > 0 and max(across) / min(across) >= 8:
+    elif _wide(across):
         axes.set_xscale("log")
         axes.set_xticks(across, [f"{value:g}" for value in across], minor=False)
         axes.set_xticks([], minor=True)
     axes.grid(axis="y", color=GRID)
     axes.tick_params(colors=QUIET)
+
+
+def _wide(values: list[Any]) -> bool:
+    """Whether numbers ask for a logarithmic axis."""
+    return bool(min(values) > 0 and max(values) / min(values) >= 8)
 
 
 def table(sweep: Sweep) -> list[dict[str, str]]:
