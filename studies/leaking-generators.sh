@@ -18,7 +18,7 @@ made copycat-0 --users 2000 --generator copycat --rate 0
 made copycat-5 --users 2000 --generator copycat --rate 0.05
 made rewrite --users 2000 --generator rewrite
 made sft --users 200 --records-per-user 4 --public-texts 400 --size 1500 --generator sft --epochs 40
-made dp-sft --users 200 --records-per-user 4 --public-texts 1500 --size 1500 --generator dp-sft --epsilon 10 --steps 50
+made dp-sft --users 200 --records-per-user 4 --public-texts 1500 --size 1500 --generator dp-sft --eps 10 --steps 50
 
 # The baseline: canaries of its own, and four more runs of the generator.
 coalmine synthesise --out "$folder/echo" --generator copycat --rate 0.5 --users 500 --canaries 200 --json > "$folder/echo.json"

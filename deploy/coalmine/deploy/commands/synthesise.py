@@ -45,7 +45,7 @@ def synthesise(
     ] = None,
     public_texts: Annotated[int, typer.Option(help="sft, dp-sft: texts that a small model learns first.")] = 2000,
     epochs: Annotated[int, typer.Option(help="sft: passes over the records.")] = 10,
-    epsilon: Annotated[float, typer.Option(help="dp-sft: budget, in [0.05, 100].")] = 10.0,
+    eps: Annotated[float, typer.Option(help="dp-sft: budget, in [0.05, 100].")] = 10.0,
     delta: Annotated[float, typer.Option(help="dp-sft: in (0, 1).")] = 1e-5,
     unit: Annotated[str, typer.Option(help="dp-sft: user or record is protected.")] = "user",
     steps: Annotated[int, typer.Option(help="dp-sft: noisy steps.")] = 100,
@@ -87,7 +87,7 @@ def synthesise(
         model=model,
         schedule=Schedule(epochs=epochs),
         budget=Budget(
-            epsilon=epsilon, delta=delta, unit=_one_of(PrivacyUnit, unit, "--unit"), steps=steps, batch=batch
+            epsilon=eps, delta=delta, unit=_one_of(PrivacyUnit, unit, "--unit"), steps=steps, batch=batch
         ),
         asking=Asking(temperature=temperature),
         canaries=CanaryOrder(canaries, canary_repetitions, references, perplexity=canary_perplexity),
