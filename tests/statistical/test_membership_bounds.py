@@ -148,15 +148,20 @@ def observations(rng, models, sigma, q=0.1, steps=100):
 
 
 def test_the_white_box_reads_the_claims_epsilon_and_sees_missing_noise():
-    right = white_box(CLAIM, *observations(np.random.default_rng(10), 500, 1.13), alpha=1e-6)
+    rng = np.random.default_rng(9)
+    right, *trials = white_box(CLAIM, 1.0, *observations(np.random.default_rng(10), 500, 1.13), 1e-6, rng)
     assert right.assurance is Assurance.EXACT
     assert 0.95 * CLAIM.eps_pld_upper <= right.eps_lower <= CLAIM.eps_pld_upper
     assert right.details["noise_fits"] > SAFE
     assert right.details["q_measured"] == pytest.approx(0.1, abs=0.03)
-    less = white_box(CLAIM, *observations(np.random.default_rng(11), 500, 1.13 * 2 / 3), alpha=1e-6)
+    assert [one.assurance for one in trials] == [Assurance.FORMAL, Assurance.FORMAL, Assurance.HEURISTIC]
+    assert 0 < trials[1].eps_lower <= CLAIM.eps_pld_upper
+    less = white_box(CLAIM, 1.0, *observations(np.random.default_rng(11), 500, 1.13 * 2 / 3), 1e-6, rng)[0]
     assert less.eps_lower > CLAIM.eps_pld_upper
-    more = white_box(CLAIM, *observations(np.random.default_rng(12), 500, 1.13 * 3 / 2), alpha=1e-6)
+    more = white_box(CLAIM, 1.0, *observations(np.random.default_rng(12), 500, 1.13 * 3 / 2), 1e-6, rng)[0]
     assert more.eps_lower < 0.8 * CLAIM.eps_pld_upper
+    shorter = white_box(CLAIM, 1.5, *observations(np.random.default_rng(12), 500, 1.13 * 3 / 2), 1e-6, rng)[0]
+    assert shorter.details["sigma_measured"] == pytest.approx(1.13, rel=0.02)
 
 
 def test_noise_that_is_not_gaussian_is_seen():

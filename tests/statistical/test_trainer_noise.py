@@ -49,7 +49,7 @@ def observed(privacy):
 def test_the_white_box_epsilon_is_the_claims():
     promised = claim(PRIVACY, STEPS)
     present, absent = observed(PRIVACY)
-    found = white_box(promised, present, absent, alpha=1e-6)
+    found = white_box(promised, 1.0, present, absent, 1e-6, np.random.default_rng(1))[0]
     assert 0.95 * promised.eps_pld_upper <= found.eps_lower <= promised.eps_pld_upper
     assert found.details["noise_fits"] > 1e-8
     assert abs(present.mean() - 0.1) < 6 * np.sqrt((1.13**2 + 0.09) / present.size)
@@ -58,4 +58,5 @@ def test_the_white_box_epsilon_is_the_claims():
 def test_missing_noise_is_seen():
     promised = claim(PRIVACY, STEPS)
     less = DpSgd(q=0.1, sigma=1.13 * 2 / 3, clip=0.5, delta=1e-5, declared_size=N)
-    assert white_box(promised, *observed(less), alpha=1e-6).eps_lower > promised.eps_pld_upper
+    seen = white_box(promised, 1.0, *observed(less), 1e-6, np.random.default_rng(1))[0]
+    assert seen.eps_lower > promised.eps_pld_upper

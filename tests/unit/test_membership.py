@@ -48,6 +48,13 @@ def test_scores_are_their_formulas():
         scores.likelihood_ratio([0.0], [1.0], [1.0, 2.0])
 
 
+def test_calibration_leaves_the_model_itself_out():
+    s, held = np.array([[1.0], [5.0], [3.0], [2.0]]), np.array([[True], [False], [False], [False]])
+    assert scores.calibrated(s, held)[:, 0].tolist() == [1 - 10 / 3, 5 - 2.5, 3 - 3.5, 2 - 4.0]
+    with pytest.raises(StudyError, match="two models without"):
+        scores.calibrated(s, ~held)
+
+
 def test_labels_reach_log_softmax():
     z = rng().standard_normal((3, 4))
     assert np.allclose(scores.minus_loss(z, [1, 0, 3]), log_softmax(z, axis=1)[[0, 1, 2], [1, 0, 3]])

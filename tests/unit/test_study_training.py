@@ -17,9 +17,9 @@ def study(**training):
     return build_study({"training": {"sigma": 1.0, **training}})
 
 
-@pytest.mark.parametrize("name", ["filter-digits.yaml", "filter-mnist.yaml"])
+@pytest.mark.parametrize("name", ["filter-digits", "filter-mnist", "filter-attacks", "filter-minority"])
 def test_the_studies_that_are_shipped_are_valid(name):
-    assert read_study(ROOT / "studies" / name, ["training.eps=null", "training.sigma=1"]).training is not None
+    assert read_study(ROOT / "studies" / f"{name}.yaml", ["training.eps=null", "training.sigma=1"]).training is not None
 
 
 def test_the_apps_agree_on_what_the_study_says():
@@ -66,6 +66,10 @@ def test_flowers_own_settings_are_valid_and_private_files_stay_at_home():
         ({"audit": {"models": 19}}, "20"),
         ({"audit": {"canaries": []}}, "nothing is audited"),
         ({"audit": {"one_run": {"canaries": 10, "guesses": [8, 8]}}}, "16 guesses"),
+        ({"audit": {"canaries": [], "group": 3, "onion": True}}, "name some"),
+        ({"audit": {"canaries": [], "onion": True}}, "nothing is audited"),
+        ({"audit": {"disparate": {"minority": [0.6]}}}, "0.5"),
+        ({"audit": {"label_only": {"modls": 20}}}, "models"),
     ],
 )
 def test_mistakes_are_named(training, said):
@@ -104,3 +108,27 @@ def test_flower_may_change_every_key_that_a_study_sets():
         for inner in (value if isinstance(value, dict) else [""])
     }
     assert set(study(filter={}).training.settings(0)) <= there
+
+
+@pytest.mark.parametrize(
+    ("training", "said"),
+    [
+        ({"mode": "local", "local_steps": 10}, "gradient mode"),
+        ({"audit": {"canaries": ["clipbkd"]}}, "public reference model"),
+        ({"data": {"public": 50}, "audit": {"canaries": ["defence_aware"]}}, "evades a filter"),
+        ({"model": {"kind": "cnn"}, "audit": {"canaries": [], "white_box": True}}, "nobody's gradient touches"),
+        ({"audit": {"canaries": [], "disparate": {}}}, "no filter whose impact"),
+        ({"filter": {"force": True}, "audit": {"canaries": [], "disparate": {}}}, "no subgroups"),
+        (
+            {"filter": {"force": True}, "audit": {"canaries": [], "disparate": {"minority": [0.1]}}},
+            "for coloured digits",
+        ),
+    ],
+)
+def test_an_audit_that_could_not_finish_is_refused_before_it_begins(training, said):
+    from coalmine.deploy.training.checks import auditable
+    from coalmine.deploy.training.prepare import prepared
+
+    ready = prepared(study(**{"data": {"train": 100, "test": 50}, **training}))
+    with pytest.raises(StudyError, match=said):
+        auditable(ready)

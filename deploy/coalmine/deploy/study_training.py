@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from coalmine.protocol.dpsgd.schedule import FilterSchedule
     from coalmine.protocol.dpsgd.terms import Terms
 
-Canary = Literal["blank", "mislabeled", "fgsm", "clipbkd", "interpolated", "sparse"]
+Canary = Literal["blank", "mislabeled", "fgsm", "clipbkd", "interpolated", "sparse", "defence_aware"]
 
 
 class SamplesSection(Section):
@@ -97,6 +97,27 @@ class ManyCanariesSection(Section):
         return self
 
 
+class LabelOnlySection(Section):
+    """The attacker sees predicted labels alone: SGD, HAMP, DP-SGD and its filter side by side."""
+
+    canaries: Count = Field(200, description="mislabeled samples, each in about half of the models")
+    models: int = Field(64, ge=10, description="of each defence")
+    views: Count = Field(18, description="of a canary, whose labels are asked; the first is the sample as it is")
+    shift: int = Field(1, ge=0, description="largest shift of a view in pixels, where samples are images")
+    jitter: float = Field(0.1, ge=0, description="deviation of the noise on a view's features")
+    hamp_gamma: float = Field(0.5, ge=0, le=1, description="HAMP: least entropy of a soft label, share of the largest")
+    hamp_alpha: float = Field(0.01, ge=0, description="HAMP: weight of the prediction's entropy")
+
+
+class DisparateSection(Section):
+    """Dropped samples and accuracy by subgroup."""
+
+    models: int = Field(32, ge=2, description="with and without the filter, each")
+    minority: tuple[Annotated[float, Field(gt=0, le=0.5)], ...] = Field(
+        (), description="coloured-digits: shares to try instead of data.minority"
+    )
+
+
 class ShadowSection(Section):
     """`coalmine audit training`: shadow models with and without a canary, with and without the filter."""
 
@@ -109,11 +130,19 @@ class ShadowSection(Section):
     random_start: bool = Field(False, description="also the accuracy of both from a random start, without pre-training")
     one_run: ManyCanariesSection | None = None
     group: int = Field(0, ge=0, description="members of a group in gradient space, just below the filter; 0: none")
+    onion: bool = Field(False, description="every other sample guesses each canary's presence, with and without filter")
+    white_box: bool = Field(False, description="a gradient canary and all noised updates: the score's exact epsilon")
+    label_only: LabelOnlySection | None = None
+    disparate: DisparateSection | None = Field(None, description="needs data with subgroups, such as coloured-digits")
 
     @model_validator(mode="after")
     def _distinct(self) -> ShadowSection:
-        if not self.canaries and self.one_run is None and not self.group:
-            raise ValueError("nothing is audited: name canaries, or give one_run or group")
+        if not self.canaries and not any((self.one_run, self.group, self.white_box, self.label_only, self.disparate)):
+            raise ValueError(
+                "nothing is audited: name canaries, or give one_run, group, white_box, label_only or disparate"
+            )
+        if self.onion and not self.canaries:
+            raise ValueError("onion asks about canaries: name some")
         if len(set(self.canaries)) != len(self.canaries):
             raise ValueError("a canary is named twice")
         return self

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
 from coalmine.protocol.errors import StudyError
+from coalmine.protocol.privacy import Assurance
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,22 @@ class Impact:
     by_class: tuple[Share, ...]
     accuracy: tuple[Share, ...]
     accuracy_unfiltered: tuple[Share, ...]
+
+
+@dataclass(frozen=True)
+class Disparity:
+    """The impact on one kind of data.
+
+    Attributes:
+        minority: declared share of group 1, ``None``: the study's own data. models: with and without the filter each.
+        method, assurance: every interval is over models that share their data.
+    """
+
+    minority: float | None
+    impact: Impact
+    models: int
+    method: str = "disparate/mean over models"
+    assurance: Assurance = Assurance.HEURISTIC
 
 
 def shares(flags: ArrayLike, groups: ArrayLike, name: str, confidence: float = 0.95) -> tuple[Share, ...]:

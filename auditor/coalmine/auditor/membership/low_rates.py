@@ -11,6 +11,7 @@ from coalmine.auditor import clopper_pearson
 from coalmine.auditor.eps_bound import Split
 from coalmine.auditor.membership.thresholds import sweep
 from coalmine.protocol.errors import StudyError
+from coalmine.protocol.privacy import Adjacency, Assurance, Claim, PrivacyUnit
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,30 @@ class LowRate:
     observed_fpr: float
     resolution: float
     confidence: float
+
+
+@dataclass(frozen=True)
+class LabelOnly:
+    """An attacker who sees predicted labels alone, against one defence. Rates are compared, no epsilon follows.
+
+    Attributes:
+        defence: how the models were trained. claim: of its mechanism, ``None`` where there is none.
+        accuracy: on public test samples. dropped: share of the present canaries that a filter took, ``None`` without.
+        canaries: mislabeled samples, each in half of the models. views: of a canary, whose labels are asked.
+    """
+
+    defence: str
+    claim: Claim | None
+    accuracy: float
+    dropped: float | None
+    rates: tuple[LowRate, ...]
+    canaries: int
+    models: int
+    views: int
+    method: str = "label_only/share of views, calibrated on other models"
+    assurance: Assurance = Assurance.HEURISTIC
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    unit: PrivacyUnit = PrivacyUnit.RECORD
 
 
 def tpr_at(present: ArrayLike, absent: ArrayLike, fpr: float, alpha: float = 0.05) -> LowRate:

@@ -7,12 +7,15 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from coalmine.auditor.membership.disparate import Disparity, Share
+from coalmine.auditor.membership.low_rates import LabelOnly
 from coalmine.auditor.membership.suite import Repeated, repeated
 from coalmine.auditor.report.record import strict
 from coalmine.protocol.finding import Finding, Verdict
 from coalmine.protocol.privacy import Claim
 
 TRAINED_FORMAT, AUDIT_FORMAT = "coalmine training 1", "coalmine membership audit 1"
+SWEEP_FORMAT = "coalmine membership sweep 1"
 
 
 @dataclass(frozen=True)
@@ -41,17 +44,27 @@ class Trained:
 
 
 @dataclass(frozen=True)
+class Drop:
+    """The share of the models with a canary in which the filter took it at the beginning of an epoch."""
+
+    epoch: int
+    share: float
+
+
+@dataclass(frozen=True)
 class Subject:
     """One canary, or many in one run, over all repetitions.
 
     Attributes:
         findings: one of each repetition. dropped_in: median epoch in which the filter dropped it among the models that
             held it, ``None`` where at least half of them kept it; of many canaries, the share that was dropped.
+        drops: when a filter took a single canary, epochs ascending; what is missing to 1 is the share that kept it.
     """
 
     name: str
     findings: tuple[Finding, ...]
     dropped_in: float | None
+    drops: tuple[Drop, ...] = ()
 
     @property
     def repeated(self) -> tuple[Repeated, ...]:
@@ -71,6 +84,7 @@ class Arm:
         accuracy: mean over models without a canary, on public test samples; ``accuracy_std`` their spread.
         accuracy_random_start: the same from random initial parameters, where asked for.
         lost: mean share of private samples that the filter dropped.
+        dropped: the same for each class, and for each subgroup where the data have some; models without a canary.
     """
 
     name: str
@@ -79,6 +93,7 @@ class Arm:
     accuracy_std: float
     accuracy_random_start: float | None
     lost: float
+    dropped: tuple[Share, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,6 +103,7 @@ class MembershipAudit:
     Attributes:
         models: with each canary, and as many without any, shared by all canaries of an arm.
         accuracy_before: of the initial model. notes: what a reader must know.
+        label_only: one of each defence. disparate: one of each share of the minority.
     """
 
     study: str
@@ -100,11 +116,46 @@ class MembershipAudit:
     notes: tuple[str, ...]
     facts: dict[str, str]
     seconds: dict[str, float] = field(default_factory=dict)
+    label_only: tuple[LabelOnly, ...] = ()
+    disparate: tuple[Disparity, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
         every = [subject.verdict for arm in self.arms for subject in arm.subjects]
         return Verdict.CONTRADICTED if Verdict.CONTRADICTED in every else Verdict.CONSISTENT
+
+    @property
+    def alarm(self) -> str | None:
+        """What to say aloud where a formal or exact bound lies above the claim."""
+        broken = [
+            f"{one.name} ({arm.name})"
+            for arm in self.arms
+            for one in arm.subjects
+            if one.verdict is Verdict.CONTRADICTED
+        ]
+        if not broken:
+            return None
+        return (
+            f"THE CLAIM IS CONTRADICTED by {'; '.join(broken)}: a formal or exact bound lies above ε ="
+            f" {self.claim.eps_pld_upper:.4f}. This is evidence of a broken mechanism (or of the one failure in"
+            f" {1 / self.alpha:g} that each bound may have). Do not release the model; repeat on another seed."
+        )
+
+
+Value = int | float | str | bool | None
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A study's audits: one, or one for each point of a sweep.
+
+    Attributes:
+        keys: that the points differ in. points: the values of the keys, and what was found there.
+    """
+
+    study: str
+    keys: tuple[str, ...]
+    points: tuple[tuple[dict[str, Value], MembershipAudit], ...]
 
 
 def trained_json(found: Trained) -> dict[str, Any]:
@@ -116,3 +167,11 @@ def audit_json(found: MembershipAudit) -> dict[str, Any]:
     """Strict JSON values; infinities under ``not_finite``."""
     document = TypeAdapter(MembershipAudit).dump_python(found, mode="json")
     return {"format": AUDIT_FORMAT, "verdict": found.verdict.value, **strict(document)}
+
+
+def audited_json(found: Audited) -> dict[str, Any]:
+    """A single audit as :func:`audit_json`; of a sweep, its points."""
+    if not found.keys:
+        return audit_json(found.points[0][1])
+    points = [{"values": values, "findings": audit_json(audit)} for values, audit in found.points]
+    return {"format": SWEEP_FORMAT, "study": found.study, "keys": list(found.keys), "points": points}

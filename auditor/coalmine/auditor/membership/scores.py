@@ -57,6 +57,25 @@ def label_only(predictions: ArrayLike, label: int) -> Array:
     return np.asarray((np.asarray(predictions) == label).mean(axis=-1), np.float64)
 
 
+def calibrated(scores: ArrayLike, included: ArrayLike) -> Array:
+    """Scores minus their mean over the *other* models without the canary: some samples are easy for every model.
+
+    Args:
+        scores: (models, m). included: (models, m) whether a model holds the canary.
+
+    Raises:
+        StudyError: a canary that fewer than two models lack.
+    """
+    s, held = np.asarray(scores, np.float64), np.asarray(included, np.bool_)
+    without = (~held).sum(axis=0)
+    if without.min(initial=2) < 2:
+        raise StudyError(
+            "a canary is in nearly all models", where="calibrated scores", remedy="needs two models without each"
+        )
+    total = np.where(held, 0.0, s).sum(axis=0)
+    return np.asarray(s - np.where(held, total / without, (total - s) / (without - 1)), np.float64)
+
+
 def group(scores: ArrayLike) -> Array:
     """(models,) score of a whole group: minus the largest loss over its canaries (arXiv 2608.28934, C.2).
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from coalmine.auditor.membership.result import Arm, MembershipAudit, Subject, Trained
+from coalmine.auditor.membership.result import Arm, Audited, MembershipAudit, Subject, Trained
 from coalmine.auditor.report.wording import down
 from coalmine.protocol.finding import Verdict
 from coalmine.protocol.privacy import Assurance, Claim
@@ -49,9 +49,11 @@ def audit_rich(found: MembershipAudit) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    rows = [(arm, subject) for arm in found.arms for subject in arm.subjects]
-    shapes = dict.fromkeys(_methods(subject) for _, subject in rows)
-    tables = [_table(found, methods, [row for row in rows if _methods(row[1]) == methods]) for methods in shapes]
+    tables = [_table(methods, rows) for methods, rows in by_methods(found).items()]
+    if found.label_only:
+        tables.append(_label_only(found))
+    if found.disparate:
+        tables.append(_disparate(found))
     accuracies = [
         f"{arm.name}: accuracy {arm.accuracy:.3f} ± {arm.accuracy_std:.3f}"
         + (f", from a random start {arm.accuracy_random_start:.3f}" if arm.accuracy_random_start is not None else "")
@@ -70,39 +72,120 @@ def audit_rich(found: MembershipAudit) -> RenderableType:
         ),
         *(Text(note, style="dim") for note in found.notes),
         Text(found.verdict.value, style="bold"),
+        *([] if found.alarm is None else [Text(found.alarm, style="bold red")]),
     )
 
 
-def _methods(subject: Subject) -> tuple[str, ...]:
-    return tuple(one.method for one in subject.findings[0].evidence)
+def audited_rich(found: Audited) -> RenderableType:
+    """A single audit, or every point of a sweep one after another."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    for values, audit in found.points:
+        if values:
+            parts.append(Text(", ".join(f"{key} = {value}" for key, value in values.items()), style="bold underline"))
+        parts.append(audit_rich(audit))
+    return Group(*parts)
 
 
-def _table(found: MembershipAudit, methods: tuple[str, ...], rows: list[tuple[Arm, Subject]]) -> RenderableType:
+def by_methods(found: MembershipAudit) -> dict[tuple[str, ...], list[tuple[Arm, Subject]]]:
+    """Rows that can stand in one table: same methods in the same order."""
+    tables: dict[tuple[str, ...], list[tuple[Arm, Subject]]] = {}
+    for arm in found.arms:
+        for subject in arm.subjects:
+            methods = tuple(one.method for one in subject.findings[0].evidence)
+            tables.setdefault(methods, []).append((arm, subject))
+    return tables
+
+
+def heading(method: str) -> str:
+    """A method's short name; it may be broken where it has a line end."""
+    return _SHORT.get(method.split(" (")[0], method)
+
+
+def highest(subject: Subject) -> float | None:
+    """The most that a formal bound of so many models can show."""
+    ceilings = [
+        one.details["ceiling"]
+        for one in subject.findings[0].evidence
+        if one.assurance is Assurance.FORMAL and "ceiling" in one.details
+    ]
+    return max(ceilings, default=None)
+
+
+def _label_only(found: MembershipAudit) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+
+    first = found.label_only[0]
+    table = Table(
+        title=f"labels only, heuristic: {first.canaries} mislabeled, {first.models} models, {first.views} views",
+        title_justify="left",
+        title_style="",
+        header_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=0,
+        show_edge=False,
+    )
+    table.add_column("defence")
+    for rate in first.rates:
+        table.add_column(f"TPR at {100 * rate.fpr:g} % FPR", justify="right")
+    table.add_column("accuracy", justify="right")
+    for one in found.label_only:
+        cells = [f"{100 * rate.tpr:.2f} % [{100 * rate.low:.1f}, {100 * rate.high:.1f}]" for rate in one.rates]
+        table.add_row(one.defence, *cells, f"{one.accuracy:.3f}")
+    return table
+
+
+def _disparate(found: MembershipAudit) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        title="who pays, heuristic (group 1 is the minority)",
+        title_justify="left",
+        title_style="",
+        header_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=0,
+        show_edge=False,
+    )
+    for name in ("minority", "of whom", "samples", "dropped", "accuracy", "unfiltered"):
+        table.add_column(name, justify="left" if name == "of whom" else "right")
+    for one in found.disparate:
+        seen = one.impact
+        for gone, right, before in zip(seen.dropped, seen.accuracy, seen.accuracy_unfiltered, strict=True):
+            share = "" if one.minority is None else f"{100 * one.minority:g} %"
+            cells = (f"{gone.samples}", f"{100 * gone.mean:.1f} %", f"{right.mean:.3f}", f"{before.mean:.3f}")
+            table.add_row(share, gone.of, *cells)
+    return table
+
+
+def _table(methods: tuple[str, ...], rows: list[tuple[Arm, Subject]]) -> RenderableType:
     from rich import box
     from rich.table import Table
 
     first = rows[0][1].findings[0].evidence
     table = Table(header_style="bold", box=box.SIMPLE_HEAD, padding=0, show_edge=False)
     table.add_column("filter", min_width=6)
-    table.add_column("canary", min_width=max(len(subject.name) for _, subject in rows) if "gdp" in methods else None)
+    table.add_column(
+        "canary", min_width=max(len(subject.name) for _, subject in rows) if len(rows[0][1].name) < 16 else None
+    )
     for method, one in zip(methods, first, strict=True):
-        title = f"{_SHORT.get(method.split(' (')[0], method)}\n{_BRIEF.get(one.assurance, one.assurance.value)}"
+        title = f"{heading(method)}\n{_BRIEF.get(one.assurance, one.assurance.value)}"
         table.add_column(title, justify="right", overflow="fold", min_width=max(map(len, title.split("\n"))))
     table.add_column("ceiling", justify="right")
-    table.add_column("epoch\ndropped" if "gdp" in methods else "share\ndropped", justify="right")
+    table.add_column("epoch\ndropped" if methods[0] == "clopper_pearson_holdout" else "share\ndropped", justify="right")
     told = ""
     for arm, subject in rows:
         cells = [_bound(one.mean, one.std, one.values) for one in subject.repeated]
-        ceilings = [
-            one.details["ceiling"]
-            for one in subject.findings[0].evidence
-            if one.assurance is Assurance.FORMAL and "ceiling" in one.details
-        ]
+        ceiling = highest(subject)
         table.add_row(
             {"with filter": "yes", "without filter": "no"}.get(arm.name, arm.name) if arm.name != told else "",
             subject.name,
             *cells,
-            f"{max(ceilings):.1f}" if ceilings else "",
+            "" if ceiling is None else f"{ceiling:.1f}",
             "" if subject.dropped_in is None else f"{subject.dropped_in:.3g}",
             style="red" if subject.verdict is Verdict.CONTRADICTED else "",
         )
@@ -118,6 +201,9 @@ _SHORT = {
     "multiple_hypothesis/clopper_pearson": "best\ncp",
     "gdp_holdout": "gdp\nholdout",
     "gdp": "\ngdp",
+    "white_box/score": "score's\nown",
+    "onion/clopper_pearson_holdout": "cp\nholdout",
+    "onion/multiple_hypothesis": "best\ncp",
     "one_run/steinke": "\nsteinke",
     "one_run/claim_curve": "claim's\ncurve",
     "one_run/gdp": "\ngdp",

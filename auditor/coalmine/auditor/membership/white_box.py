@@ -14,12 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, kstest, norm
 
 from coalmine.auditor.eps_bound import Split
+from coalmine.auditor.membership.conventions import all_conventions
 from coalmine.protocol.accounting import pld_epsilon
 from coalmine.protocol.errors import StudyError
 from coalmine.protocol.finding import Evidence
 from coalmine.protocol.privacy import Assurance, Claim
 
 Array = NDArray[np.float64]
+_TRIALS = ("clopper_pearson_holdout", "clopper_pearson_bonferroni", "gdp")
 
 
 @dataclass(frozen=True)
@@ -58,27 +60,35 @@ def measured_noise(absent: ArrayLike, alpha: float) -> Noise:
     )
 
 
-def white_box(claim: Claim, present: ArrayLike, absent: ArrayLike, alpha: float) -> Evidence:
-    """Exact epsilon of the attacker's score under the measured noise, against the claim.
+def white_box(
+    claim: Claim, scale: float, present: ArrayLike, absent: ArrayLike, alpha: float, rng: np.random.Generator
+) -> tuple[Evidence, ...]:
+    """The score's own epsilon, and what trials of the score show.
 
-    ``eps_lower`` is the epsilon of the upper end of the noise's interval: a lower bound with confidence 1 - alpha for a
-    mechanism whose noise is Gaussian, which ``fits`` checks. ``error`` is the width that the interval leaves.
+    The first is exact: the epsilon of the likelihood-ratio score under the measured noise. It is taken at the upper end
+    of the noise's interval, so it is a lower bound with confidence 1 - alpha for a mechanism whose noise is Gaussian,
+    which ``noise_fits`` checks; ``error`` is the width that the interval leaves. It holds for a canary that stays in
+    the data to the end.
 
     Args:
-        present, absent: (models, steps) observations y_t / C of models with and without the canary.
+        scale: clip over the canary's length, >= 1.
+        present, absent: (models, steps) observations y_t over the canary's length, of models with and without it.
 
     Raises:
-        StudyError: shapes or numbers of steps that do not fit the claim.
+        StudyError: shapes or numbers of steps that do not fit the claim, or a canary longer than the clip.
     """
-    steps = {np.asarray(side).shape[-1] for side in (present, absent)}
+    one, zero = np.asarray(present, np.float64), np.asarray(absent, np.float64)
+    steps = {one.shape[-1], zero.shape[-1]}
     if steps != {claim.rounds}:
         raise StudyError(
             f"observations of {sorted(steps)} steps", where="white box", remedy=f"the claim covers {claim.rounds}"
         )
-    noise = measured_noise(absent, alpha)
+    if not scale >= 1:
+        raise StudyError(f"a scale of {scale}", where="white box", remedy="the canary's length is at most the clip")
+    noise = measured_noise(zero, alpha)
     low = pld_epsilon(claim.q, noise.high, claim.rounds, claim.delta)[0]
     high = pld_epsilon(claim.q, noise.low, claim.rounds, claim.delta)[1]
-    return Evidence(
+    exact = Evidence(
         "white_box/score",
         Assurance.EXACT,
         low,
@@ -86,12 +96,16 @@ def white_box(claim: Claim, present: ArrayLike, absent: ArrayLike, alpha: float)
         high - low,
         {
             "tightness": low / claim.eps_pld_upper,
-            "sigma_measured": noise.sigma,
+            "sigma_measured": noise.sigma / scale,
             "sigma_claimed": claim.sigma,
             "noise_fits": noise.fits,
-            "q_measured": float(np.asarray(present, np.float64).mean()),
+            "q_measured": float(one.mean()),
+            "clip_over_length": scale,
         },
     )
+    with_canary, without = (log_likelihood_ratio(side, claim.q, claim.sigma * scale) for side in (one, zero))
+    trials = all_conventions(with_canary, without, claim.delta, alpha, rng)
+    return (exact, *(found for found in trials if found.method in _TRIALS))
 
 
 def log_likelihood_ratio(observations: ArrayLike, q: float, sigma: float) -> Array:

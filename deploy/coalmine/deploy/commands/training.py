@@ -28,12 +28,26 @@ def train(
     conduct_training(read_study(study, overrides or ()), as_json, resume=resume)
 
 
-def audit_training(study: StudyFile, overrides: Overrides = None, as_json: AsJson = False) -> None:
+def audit_training(
+    study: StudyFile,
+    overrides: Overrides = None,
+    as_json: AsJson = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the shadow models that a stopped audit has finished.")
+    ] = False,
+) -> None:
     """Shadow models with and without canaries, with and without the filter, on all cores (record level, add/remove).
 
-    Every convention is marked formal or heuristic; writes membership.json into the study's folder.
+    Every number is marked formal, exact or heuristic. Writes report.html, figures and membership.json into the study's
+    folder; a section `sweep` makes one report of several studies, e.g. of several claims.
     """
     from coalmine.deploy.study_file import read_study
-    from coalmine.deploy.training.studio import conduct_audit
+    from coalmine.deploy.sweep_file import read_points
+    from coalmine.deploy.training.audit_studio import conduct_audit
 
-    conduct_audit(read_study(study, overrides or ()), as_json)
+    points = read_points(study, overrides or ())
+    conduct_audit(
+        [(point.values, point.study) for point in points] or [({}, read_study(study, overrides or ()))],
+        as_json,
+        resume=resume,
+    )

@@ -94,6 +94,13 @@ def start_of(prepared: Prepared, seed: int) -> NDArray[np.float64] | None:
     return Reference(prepared.spec, public, model_section.pretrain, seed, model_section.pretrain_lr).theta
 
 
+def audit_facts(prepared: Prepared, seed: int) -> dict[str, str]:
+    """What decides the numbers of an audit."""
+    section = prepared.section
+    asked = {f"audit.{key}": json.dumps(value) for key, value in section.audit.model_dump(mode="json").items()}
+    return {**prepared.facts(seed), **asked, "models_at_once": str(section.models_at_once)}
+
+
 def begin(folder: Path, facts: dict[str, str], *, resume: bool) -> None:
     """Note what a run is when it begins; a resumed one must be the same.
 

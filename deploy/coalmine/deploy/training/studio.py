@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from coalmine.auditor.runs import Run
 
-TRAINED, AUDITED = "findings.json", "membership.json"
+TRAINED = "findings.json"
 
 
 def conduct_training(study: Study, as_json: bool, *, resume: bool = False) -> None:
@@ -33,54 +33,21 @@ def conduct_training(study: Study, as_json: bool, *, resume: bool = False) -> No
     from coalmine.auditor.membership.table import trained_rich
     from coalmine.deploy.training.train import train
 
-    with _opened(study, "go on with --resume") as (console, stages, folder):
+    with opened(study, "go on with --resume") as (console, stages, folder):
         with stages, redirect_stdout(sys.stderr):
             found, ready = train(study, folder, stages, resume=resume)
             for notice in ready.notices:
                 console.print(notice, style="yellow", highlight=False)
-            _write(folder / TRAINED, trained_json(found))
-            tracked = _track(study, trained_runs(found), [], folder, stages)
-        _tell(trained_json(found), trained_rich(found), as_json)
+            write_findings(folder / TRAINED, trained_json(found))
+            tracked = track(study, trained_runs(found), [], folder, stages)
+        tell(trained_json(found), trained_rich(found), as_json)
         tell_tracked(console, tracked)
         console.print(f"results: {folder}", highlight=False, soft_wrap=True)
-
-
-def conduct_audit(study: Study, as_json: bool) -> None:
-    """`coalmine audit training`.
-
-    Raises:
-        CoalmineError: bad input, or a model that diverged.
-    """
-    from coalmine.auditor.membership.result import audit_json
-    from coalmine.auditor.membership.runs import audit_records, audit_runs
-    from coalmine.auditor.membership.table import audit_rich
-    from coalmine.deploy.cluster import available_cores, cluster
-    from coalmine.deploy.training.prepare import prepared
-
-    with _opened(study, "run it again") as (console, stages, folder):
-        with stages, redirect_stdout(sys.stderr):
-            with stages.stage("data"):
-                ready = prepared(study)
-            for notice in ready.notices:
-                console.print(notice, style="yellow", highlight=False)
-            with ExitStack() as workers:
-                with stages.stage("start workers"):
-                    workers.enter_context(cluster(study.execution.workers or available_cores(), _STORE))
-                    from coalmine.deploy.training.audit import audit_training
-                found = audit_training(study, ready, stages)
-            _write(folder / AUDITED, audit_json(found))
-            tracked = _track(study, audit_runs(found), audit_records(found), folder, stages)
-        _tell(audit_json(found), audit_rich(found), as_json)
-        tell_tracked(console, tracked)
-        console.print(f"results: {folder}", highlight=False, soft_wrap=True)
-
-
-_STORE = 256 << 20
-"""Bytes of Ray's object store: the samples, and results on their way."""
 
 
 @contextmanager
-def _opened(study: Study, remedy: str) -> Iterator[tuple[Console, Stages, Path]]:
+def opened(study: Study, remedy: str) -> Iterator[tuple[Console, Stages, Path]]:
+    """The folder of results, with its console; what stops the work is said in words."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -95,13 +62,15 @@ def _opened(study: Study, remedy: str) -> Iterator[tuple[Console, Stages, Path]]
         raise
 
 
-def _write(path: Path, document: dict[str, Any]) -> None:
+def write_findings(path: Path, document: dict[str, Any]) -> None:
+    """Strict JSON."""
     from coalmine.auditor.report.write import write_text
 
     write_text(path, json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1) + "\n")
 
 
-def _track(study: Study, told: tuple[Run, ...], table: list[dict[str, Any]], folder: Path, stages: Stages) -> Any:
+def track(study: Study, told: tuple[Run, ...], table: list[dict[str, Any]], folder: Path, stages: Stages) -> Any:
+    """Log runs, where the study wants it."""
     if not study.tracking.mlflow:
         return None
     from coalmine.auditor.tracking import Tracking, store_of, track_runs
@@ -111,7 +80,8 @@ def _track(study: Study, told: tuple[Run, ...], table: list[dict[str, Any]], fol
         return track_runs(study.study, told, table, folder, settings)
 
 
-def _tell(document: dict[str, Any], table: RenderableType, as_json: bool) -> None:
+def tell(document: dict[str, Any], table: RenderableType, as_json: bool) -> None:
+    """On stdout."""
     if as_json:
         sys.stdout.write(json.dumps(document, allow_nan=False, ensure_ascii=False) + "\n")
         sys.stdout.flush()

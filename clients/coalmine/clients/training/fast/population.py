@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coalmine.clients.training.fast.engine import Batch, Engine
 from coalmine.clients.training.fast.filtering import Filtering
-from coalmine.clients.training.fast.views import views
+from coalmine.clients.training.fast.views import require_movable, views
 from coalmine.clients.training.gradient_canaries import GradientCanaries, no_gradient_canaries
 from coalmine.clients.training.plan import Execution, Plan
 from coalmine.clients.training.progress import Progress
@@ -71,16 +71,8 @@ class Population:
                 where="shadow models",
                 remedy=f"needs ({len(self._seeds)}, {self._universe})",
             )
-        if (
-            plan.augmentation is not None
-            and (plan.augmentation.shift or plan.augmentation.flip)
-            and len(data.shape) != 3
-        ):
-            raise StudyError(
-                f"samples of shape {data.shape} cannot be moved or mirrored",
-                where="augmentation",
-                remedy="needs images; use jitter for vectors",
-            )
+        if plan.augmentation is not None:
+            require_movable(plan.augmentation, data.shape)
         self._x = torch.as_tensor(data.x, dtype=self._dtype, device=self._device)
         self._y = torch.as_tensor(data.y, device=self._device)
         initial = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -11,14 +11,36 @@ from numpy.typing import NDArray
 from coalmine.clients.training.fast.build import engine
 from coalmine.clients.training.fast.crafting import exposure, input_gradients, pretrained
 from coalmine.clients.training.fast.engine import Engine
+from coalmine.clients.training.fast.objective import losses
 from coalmine.clients.training.fast.population import Population
+from coalmine.clients.training.fast.views import require_movable, views
 from coalmine.clients.training.gradient_canaries import GradientCanaries
 from coalmine.clients.training.models import ModelSpec
-from coalmine.clients.training.plan import Execution, Plan
+from coalmine.clients.training.plan import Augmentation, CrossEntropy, Execution, Plan
 from coalmine.clients.training.table import Table
 from coalmine.protocol.dpsgd.signatures import Signature
+from coalmine.protocol.randomness import Purpose, stream
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is asked of every model besides its answers about the canaries.
+
+    Attributes:
+        questions: (v, *shape) samples whose predicted labels are wanted, or ``None``.
+        losses: of the private samples. each: which of them were dropped, and which test samples are labelled right.
+        updates: what every noised update adds to the first gradient canary's parameter.
+    """
+
+    questions: NDArray[np.float32] | None = None
+    losses: bool = False
+    each: bool = False
+    updates: bool = False
+
+
+NOTHING_ELSE = Asked()
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +52,7 @@ class Common:
         test: public samples for accuracy. start: (P,) initial parameters, or ``None`` for each seed's own.
         groups: (n + m,) within which the filter drops, or ``None`` for what the plan says.
         gradient: canaries in gradient space; they are then the m canaries, and ``data`` holds private samples alone.
+        asked: what else is wanted of each model.
     """
 
     spec: ModelSpec
@@ -39,6 +62,7 @@ class Common:
     start: Array | None
     groups: NDArray[np.int64] | None
     gradient: GradientCanaries | None = None
+    asked: Asked = NOTHING_ELSE
 
     @property
     def private(self) -> int:
@@ -55,6 +79,10 @@ class Shadows:
         dropped: (R, m) epoch in which a canary was dropped, -1 for never.
         accuracy: (R,) on the test samples. lost: (R,) share of the private samples that was dropped.
         touched: (R,) final parameter that the first gradient canary pushes, minus where it began; else 0.
+        answers: (R, v) labels predicted for the questions. losses: (R, n) of the private samples.
+        gone: (R, n) which private samples were dropped. right: (R, t) which test samples are labelled right.
+        updates: (R, T) sums that the first gradient canary's parameter received, noise included, before the division
+            by the batch size. Of each of these, 0 columns where it was not asked for.
     """
 
     logits: Array
@@ -62,6 +90,11 @@ class Shadows:
     accuracy: Array
     lost: Array
     touched: Array
+    answers: NDArray[np.int64]
+    losses: Array
+    gone: NDArray[np.bool_]
+    right: NDArray[np.bool_]
+    updates: Array
 
 
 def train_shadows(
@@ -89,19 +122,59 @@ def train_shadows(
             groups=common.groups,
             execution=Execution(models_at_once=at_once, device="cpu"),
         )
-        begun = population.progress.theta
-        done = population.run()
+        begun, updates = population.progress.theta, _Updates(common, plan)
+        done = population.run(watch=updates)
         right = population.logits(common.test.x).argmax(axis=2) == common.test.y
+        gone = done.dropped[:, :n] >= 0
+        each = slice(None if common.asked.each else 0)
         found.append(
             Shadows(
                 population.logits(common.data.x[n:]),
                 done.dropped[:, n:],
                 right.mean(axis=1),
-                (done.dropped[:, :n] >= 0).mean(axis=1),
+                gone.mean(axis=1),
                 _touched(common, done.theta - begun),
+                _answers(common, population),
+                _losses(common, population),
+                gone[:, each],
+                right[:, each],
+                updates.seen(len(rows)),
             )
         )
     return joined(found)
+
+
+class _Updates:
+    """Notes what each step adds to the first gradient canary's parameter."""
+
+    def __init__(self, common: Common, plan: Plan) -> None:
+        wanted = common.asked.updates and common.gradient is not None
+        self._coordinate = int(common.gradient.coordinate[0]) if wanted and common.gradient is not None else None
+        self._batch, self._rows = plan.privacy.batch_size, list[Array]()
+
+    def __call__(self, step: int, update: Array) -> None:
+        if self._coordinate is not None:
+            self._rows.append(update[:, self._coordinate] * self._batch)
+
+    def seen(self, models: int) -> Array:
+        """(R, T)"""
+        return np.stack(self._rows, axis=1) if self._rows else np.zeros((models, 0))
+
+
+def _answers(common: Common, population: Population) -> NDArray[np.int64]:
+    questions = common.asked.questions
+    if questions is None:
+        return np.zeros((len(population.progress.theta), 0), np.int64)
+    return np.asarray(population.logits(questions).argmax(axis=2), np.int64)
+
+
+def _losses(common: Common, population: Population) -> Array:
+    if not common.asked.losses:
+        return np.zeros((len(population.progress.theta), 0))
+    n = common.private
+    found = torch.as_tensor(population.logits(common.data.x[:n]))
+    labels = torch.as_tensor(common.data.y[:n]).expand(len(found), -1)
+    return np.asarray(losses(CrossEntropy(), found, labels).numpy(), np.float64)
 
 
 def _touched(common: Common, moved: Array) -> Array:
@@ -112,8 +185,7 @@ def _touched(common: Common, moved: Array) -> Array:
 
 def joined(parts: list[Shadows]) -> Shadows:
     """Shares in order."""
-    names = ("logits", "dropped", "accuracy", "lost", "touched")
-    return Shadows(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return Shadows(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(Shadows)))
 
 
 def norms_at_filterings(common: Common, plan: Plan, seed: int) -> Array:
@@ -155,9 +227,23 @@ class Reference:
         """(*shape) gradient of the loss by the features."""
         return np.asarray(input_gradients(self._engine, self.theta, x[None], [label])[0], np.float64)
 
-    def norm(self, x: Array, label: int) -> float:
-        """L2 norm of the sample's gradient: what a filter by ``grad_l2`` would see."""
-        return exposure(self._engine, self.theta, x, label).norm
+    def exposed(self, x: Array, label: int) -> tuple[float, float, Array, Array]:
+        """(loss, gradient norm, (*shape) gradients of both by the features), as a filter by ``grad_l2`` sees it."""
+        found = exposure(self._engine, self.theta, x, label)
+        return found.loss, found.norm, found.by_input_loss, found.by_input_norm
+
+
+def seen_in(x: Array, kind: Augmentation, seed: int) -> NDArray[np.float32]:
+    """(m, K, *shape) views of (m, *shape) samples: as they are, then K - 1 random ones; the same for every model.
+
+    Raises:
+        StudyError: samples that are no images cannot be moved or mirrored.
+    """
+    require_movable(kind, x.shape[1:])
+    samples = torch.as_tensor(np.asarray(x, np.float32))
+    found = views(samples, np.arange(len(x)), len(x), kind, stream(seed, Purpose.AUGMENTATION))
+    found[:, 0] = samples
+    return np.asarray(found.numpy(), np.float32)
 
 
 def initial(spec: ModelSpec, seed: int) -> Array:

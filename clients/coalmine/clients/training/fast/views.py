@@ -9,6 +9,21 @@ from torch import Tensor
 from torch.nn import functional
 
 from coalmine.clients.training.plan import Augmentation
+from coalmine.protocol.errors import StudyError
+
+
+def require_movable(kind: Augmentation, shape: tuple[int, ...]) -> None:
+    """Refuse to shift or mirror samples that are no images.
+
+    Raises:
+        StudyError: they are none.
+    """
+    if (kind.shift or kind.flip) and len(shape) != 3:
+        raise StudyError(
+            f"samples of shape {shape} cannot be moved or mirrored",
+            where="augmentation",
+            remedy="needs images; use jitter for vectors",
+        )
 
 
 def views(x: Tensor, ids: NDArray[np.int64], universe: int, kind: Augmentation, rng: np.random.Generator) -> Tensor:

@@ -1,0 +1,1 @@
+"""What a person reads after the audit of a training plan."""

@@ -1,0 +1,77 @@
+"""The page and the figures of a training audit."""
+
+import re
+
+import pytest
+from fakes.membership import everything, one_study, swept
+
+from coalmine.auditor.membership.report import publish as publishing
+from coalmine.auditor.membership.report.page import render
+from coalmine.auditor.membership.report.wording import failures, helped
+from coalmine.auditor.membership.runs import audited_records, audited_runs
+from coalmine.auditor.report.style import svg
+
+
+def test_the_folder_holds_the_page_and_its_figures(tmp_path):
+    page = publishing.publish(one_study(), tmp_path)
+    assert page.read_text().count("<figure>") == len(publishing.FIGURES)
+    assert {path.stem for path in (tmp_path / "figures").glob("*.png")} == set(publishing.FIGURES)
+
+
+def test_the_page_is_one_file_and_says_where_the_filter_fails():
+    page = render(one_study(), {name: svg(draw(one_study())) for name, draw in publishing.FIGURES.items()})
+    assert not re.search(r"""(src|href)="(?!#)|<script|@import|url\((?!#)""", page)
+    for words in (
+        "Where the filter fails",
+        "group of 9 in gradient space",
+        "formal",
+        "heuristic",
+        "add/remove",
+        "record",
+    ):
+        assert words in page, words
+    assert "THE CLAIM" not in page
+
+
+def test_a_group_that_keeps_its_leak_is_named_and_a_canary_that_loses_it_is_not():
+    (told,) = failures(everything())
+    assert told.startswith("group of 9 in gradient space")
+    assert "does not help" in told
+    (good,) = helped(everything())
+    assert good.startswith("mislabeled")
+
+
+def test_without_a_group_the_page_says_that_none_was_tried():
+    from fakes.membership import membership
+
+    assert "were not tried" in failures(membership())[-1]
+
+
+def test_a_formal_bound_above_the_claim_is_said_aloud():
+    page = render(one_study(9.0), {"epsilons": "<svg viewBox='0 0 1 1'></svg>", "accuracy": "<svg></svg>"})
+    assert "THE CLAIM IS CONTRADICTED by mislabeled" in page
+    assert 'role="alert"' in page
+    assert "broken mechanism" in everything(9.0).alarm
+    assert everything().alarm is None
+
+
+@pytest.mark.parametrize("found", [one_study(), swept()], ids=["one", "sweep"])
+def test_runs_have_names_that_mlflow_takes(found):
+    runs = audited_runs(found)
+    for run in runs:
+        for name in (*run.metrics, *run.tags, *run.params):
+            assert re.fullmatch(r"[\w\-. :/]+", name), name
+    whole = runs[0 if not found.keys else 1]
+    assert whole.metrics["tpr/0.01/HAMP"] == found.points[0][1].label_only[1].rates[1].tpr
+    assert whole.tags["assurance/tpr"] == "heuristic"
+    assert "utility/accuracy/with filter/group 1/minority 0.25" in whole.metrics
+    assert len(audited_records(found)) == len(found.points) * 4 * 6
+
+
+def test_a_sweep_is_one_page_and_its_runs_are_a_tree():
+    found = swept()
+    page = render(found, {name: svg(draw(found)) for name, draw in publishing.FIGURES.items()})
+    assert "training.eps = 2.0" in page
+    runs = audited_runs(found)
+    assert [run.parent for run in runs] == [None, None, 1, 1, 1, 1, None, 6, 6, 6, 6]
+    assert runs[6].params["sweep.training.eps"] == "2.0"
