@@ -53,6 +53,7 @@ def test_simple_canaries():
         assert not canaries.already_there(canary, data.x, data.y)
     there = canaries.Canary("copy", data.x[4].astype(float), int(data.y[4]))
     assert canaries.already_there(there, data.x, data.y)
+    assert not canaries.already_there(there, data.x[:0], data.y[:0])
     half = canaries.interpolated(there, 0.5)
     assert np.allclose(half.x, there.x / 2)
     assert canaries.interpolated(there, 0.0).x.sum() == 0

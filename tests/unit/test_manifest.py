@@ -11,8 +11,8 @@ def study(folder, **sections):
     return build_study({"seed": 7, "output": str(folder), **sections})
 
 
-def start(folder, *, resume=False, accept_changes=False, digest="d1", **sections):
-    return begin(study(folder, **sections), digest, resume=resume, accept_changes=accept_changes)
+def start(folder, *, resume=False, accept_changes=False, replace=False, digest="d1", **sections):
+    return begin(study(folder, **sections), digest, resume=resume, accept_changes=accept_changes, replace=replace)
 
 
 def test_resuming_finds_what_began(tmp_path):
@@ -68,6 +68,35 @@ def test_a_new_start_forgets_the_old_one(tmp_path):
     assert second.record != first.record
     assert not (tmp_path / "banks").exists()
     assert not (tmp_path / "findings.json").exists()
+
+
+def test_another_study_in_the_folder_is_replaced_only_when_asked(tmp_path):
+    start(tmp_path, rounds={"count": 2})
+    pages = [tmp_path / name for name in ("rounds.html", "rounds.json", "report.html", "findings.json", "bank.parquet")]
+    for page in pages:
+        page.write_text("two rounds")
+    (tmp_path / "mlflow.db").write_text("history")
+    with pytest.raises(StudyError, match=r"another study: rounds\.count was 2, is 1 .*--force"):
+        start(tmp_path)
+    assert all(page.exists() for page in pages)
+    start(tmp_path, replace=True)
+    assert not any(page.exists() for page in pages)
+    assert (tmp_path / "mlflow.db").exists()
+
+
+def test_newer_packages_do_not_make_another_study(tmp_path, monkeypatch):
+    start(tmp_path)
+    monkeypatch.setattr("coalmine.deploy.manifest.versions", lambda: {"numpy": "99"})
+    start(tmp_path)
+
+
+def test_protected_releases_are_not_replaced_by_a_simulated_study(tmp_path):
+    start(tmp_path, randomness={"kind": "protected", "key_file": str(tmp_path / "key")})
+    (tmp_path / "releases").mkdir()
+    (tmp_path / "releases" / "round-1.parquet").write_text("a release")
+    with pytest.raises(StudyError, match="second disclosure"):
+        start(tmp_path, replace=True)
+    assert (tmp_path / "releases" / "round-1.parquet").exists()
 
 
 def test_protected_releases_are_never_drawn_a_second_time(tmp_path):

@@ -19,7 +19,18 @@ from coalmine.protocol.errors import StorageError, StudyError
 
 PACKAGES = ("coalmine", "numpy", "numba", "torch", "ray", "sentence-transformers", "opacus", "dp-accounting")
 _FILE = "journal/manifest.json"
-_STEPS = ("journal", "banks", "releases")
+_RESULTS = (
+    "journal",
+    "banks",
+    "releases",
+    "figures",
+    "disclosures",
+    "findings.json",
+    "rounds.json",
+    "report.html",
+    "rounds.html",
+    "bank.parquet",
+)
 _NOT_ITS_NUMBERS = ("execution", "tracking", "output", "training")
 _SHOWN = 8
 
@@ -48,12 +59,15 @@ def seed_digest(seed: int) -> str:
     return hashlib.sha256(f"coalmine seed {seed}".encode()).hexdigest()[:16]
 
 
-def begin(study: Study, dataset_digest: str, *, resume: bool, accept_changes: bool) -> Manifest:
-    """Open the study's folder: go on with what is there, or start anew.
+def begin(study: Study, dataset_digest: str, *, resume: bool, accept_changes: bool, replace: bool = False) -> Manifest:
+    """Open the study's folder: go on with what is there, or start anew and leave nothing of an earlier start.
+
+    Args:
+        replace: also what another study left there. MLflow's store stays: it is the history of the folder.
 
     Raises:
-        StudyError: nothing to resume; a study that is not the one that began (with the difference); or a new start
-            that would draw released rounds a second time.
+        StudyError: nothing to resume; a study that is not the one that began (with the difference); a new start that
+            would draw released rounds a second time, or lose the results of another study.
     """
     folder = study.folder
     facts = _facts(study, dataset_digest)
@@ -72,16 +86,22 @@ def begin(study: Study, dataset_digest: str, *, resume: bool, accept_changes: bo
         shutil.rmtree(folder / "journal", ignore_errors=True)
         manifest = Manifest(facts, before.record, before.began)
     else:
-        if study.randomness.kind == "protected" and any((folder / "releases").glob("*.parquet")):
+        kinds = study.randomness.kind, json.loads(before.facts.get("randomness.kind", "null")) if before else None
+        if "protected" in kinds and any((folder / "releases").glob("*.parquet")):
             raise StudyError(
                 "this folder holds releases drawn with the key; new noise on the same participation would be a second"
                 " disclosure",
                 where=str(folder),
                 remedy="go on with --resume, or use another folder and another key",
             )
-        for name in _STEPS:
-            shutil.rmtree(folder / name, ignore_errors=True)
-        (folder / "findings.json").unlink(missing_ok=True)
+        if before is not None and not replace and _numbers(before.facts) != _numbers(facts):
+            raise StudyError(
+                f"this folder holds another study: {_difference(_numbers(before.facts), _numbers(facts))}",
+                where=str(folder),
+                remedy="use a folder of its own (--set study=NAME); `coalmine run --force` replaces what is there",
+            )
+        for name in _RESULTS:
+            _remove(folder / name)
         manifest = Manifest(facts, uuid.uuid4().hex, int(time.time() * 1000))
     (folder / _FILE).parent.mkdir(parents=True, exist_ok=True)
     write_text(folder / _FILE, json.dumps(asdict(manifest), indent=1))
@@ -96,6 +116,18 @@ def _facts(study: Study, dataset_digest: str) -> dict[str, str]:
         "data digest": dataset_digest,
         **{f"version of {name}": version for name, version in versions().items()},
     }
+
+
+def _numbers(facts: dict[str, str]) -> dict[str, str]:
+    """What the user decided: the same study on newer packages is the same study."""
+    return {name: value for name, value in facts.items() if not name.startswith("version of ")}
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _flat(node: Any, path: str = "") -> Iterator[tuple[str, str]]:

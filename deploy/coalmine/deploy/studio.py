@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from coalmine.deploy.run import Outcome
 
 
-def conduct(study: Study, as_json: bool, *, resume: bool = False, accept_changes: bool = False) -> None:
+def conduct(
+    study: Study, as_json: bool, *, resume: bool = False, accept_changes: bool = False, replace: bool = False
+) -> None:
     """Run a study; people read stderr, programs read stdout.
 
     Args:
         resume: go on with what the study's folder holds. accept_changes: even if the study is not the same any more.
+        replace: start anew even if the folder holds another study.
 
     Raises:
         CoalmineError: bad input, or a party that refuses to go on. Nothing half-written is left.
@@ -42,7 +45,7 @@ def conduct(study: Study, as_json: bool, *, resume: bool = False, accept_changes
     try:
         with stages:
             with redirect_stdout(sys.stderr):  # Ray prints about lost workers; stdout is for findings
-                crowd, manifest = _begin(study, stages, resume, accept_changes)
+                crowd, manifest = _begin(study, stages, resume, accept_changes, replace)
                 outcome = _audit(study, stages, crowd)
             if as_json:
                 sys.stdout.write(_findings(outcome) + "\n")
@@ -72,7 +75,7 @@ def conduct(study: Study, as_json: bool, *, resume: bool = False, accept_changes
     console.print(f"report: {report}", highlight=False, soft_wrap=True)
 
 
-def _begin(study: Study, stages: Stages, resume: bool, accept_changes: bool) -> tuple[People, Manifest]:
+def _begin(study: Study, stages: Stages, resume: bool, accept_changes: bool, replace: bool) -> tuple[People, Manifest]:
     """Everything that a mistake in the input can stop comes before workers are started."""
     from coalmine.deploy.manifest import begin
     from coalmine.deploy.parts import randomness
@@ -86,7 +89,7 @@ def _begin(study: Study, stages: Stages, resume: bool, accept_changes: bool) -> 
         crowd = people(study)
         if study.privacy.max_eps is not None:
             claims(study)
-        manifest = begin(study, crowd.digest, resume=resume, accept_changes=accept_changes)
+        manifest = begin(study, crowd.digest, resume=resume, accept_changes=accept_changes, replace=replace)
         randomness(study)
     return crowd, manifest
 

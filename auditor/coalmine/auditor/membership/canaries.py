@@ -152,5 +152,6 @@ def defence_aware(
 
 def already_there(canary: Canary, x: ArrayLike, y: ArrayLike) -> bool:
     """Whether the data already hold this very sample: its presence could not be tested."""
-    same = (np.asarray(x, np.float64) == canary.x).reshape(len(np.asarray(x)), -1).all(axis=1)
+    samples = np.asarray(x, np.float64)
+    same = (samples == canary.x).all(axis=tuple(range(1, samples.ndim)))
     return bool((same & (np.asarray(y) == canary.y)).any())

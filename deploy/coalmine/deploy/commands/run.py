@@ -21,6 +21,7 @@ def run(
     accept_changes: Annotated[
         bool, typer.Option("--accept-changes", help="Resume although the study, its data or packages changed.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another study left in the folder.")] = False,
 ) -> None:
     """Run a study, or every point of a sweep: table and figures for people, findings and MLflow for programs."""
     from coalmine.deploy.sweep_file import read_points
@@ -36,4 +37,6 @@ def run(
     from coalmine.deploy.studio import conduct
     from coalmine.deploy.study_file import read_study
 
-    conduct(read_study(study, overrides or ()), as_json, resume=resume, accept_changes=accept_changes)
+    conduct(
+        read_study(study, overrides or ()), as_json, resume=resume, accept_changes=accept_changes, replace=force
+    )
