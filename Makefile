@@ -27,6 +27,7 @@ clean:
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Coalmine needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV): some minutes, mostly for torch and ray"
 	$(PIP) --editable '.[pii,utility]'
 	touch $@
 

@@ -4,6 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("coalmine", deadline=None)  # a busy machine is no failure
+settings.load_profile("coalmine")
 
 
 @pytest.fixture(scope="session")

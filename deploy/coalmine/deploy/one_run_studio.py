@@ -59,7 +59,7 @@ def _run(study: Study, stages: Stages) -> OneRunStudy:
     from coalmine.deploy.workshop import open_workshop
 
     with stages.stage("data"):
-        crowd = people(study)
+        crowd = people(study, canaries=False)
     with open_workshop(study, stages) as workshop:
         from coalmine.deploy.one_run import run_one_run
 

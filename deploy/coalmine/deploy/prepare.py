@@ -34,16 +34,20 @@ class People:
     source: str
 
 
-def people(study: Study) -> People:
+def people(study: Study, *, canaries: bool = True) -> People:
     """Load and split the users.
+
+    Args:
+        canaries: whether real users are to be audited; a one-run audit makes up its own.
 
     Raises:
         DataError: what is wrong with the data, or how many users are missing.
     """
     table = load(data_source(study))
     data, audit = study.data, study.audit
-    sizes = SplitSizes(data.auxiliary, data.calibration, data.test, audit.canaries)
-    splits = split_users(table, sizes, data.min_records, study.privacy.max_records, audit.canary_records, study.seed)
+    sizes = SplitSizes(data.auxiliary, data.calibration, data.test, audit.canaries if canaries else 0)
+    records = audit.canary_records if canaries else 1
+    splits = split_users(table, sizes, data.min_records, study.privacy.max_records, records, study.seed)
     labels = sorted({label for user in table.users for label in user.labels if label}) or [""]
     return People(splits, tuple(labels), table.digest, table.source)
 

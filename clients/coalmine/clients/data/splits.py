@@ -79,14 +79,16 @@ def split_users(
     variety = {user.id: distinct_records(user) for user in shuffled}
 
     able = [user for user in shuffled if variety[user.id] >= canary_records]
-    _require(len(able), sizes.canaries, canary_records, "canaries", table.source)
+    lower = "set audit.canaries or audit.canary_records lower"
+    _require(len(able), sizes.canaries, canary_records, "canaries", table.source, lower)
     canaries = able[: sizes.canaries]
 
     taken = {user.id for user in canaries}
     others = [user for user in shuffled if user.id not in taken and variety[user.id] >= min_records]
     needed = sizes.aux + sizes.calibration + sizes.test
     what = f"the splits (auxiliary {sizes.aux}, calibration {sizes.calibration}, test {sizes.test})"
-    _require(len(others), needed, min_records, what, table.source, after=len(canaries))
+    lower = "set data.auxiliary, data.calibration, data.test or data.min_records lower"
+    _require(len(others), needed, min_records, what, table.source, lower, after=len(canaries))
 
     capped = [cap(user, max_records, seed) for user in others[:needed]]
     return Splits(
@@ -97,11 +99,11 @@ def split_users(
     )
 
 
-def _require(there: int, needed: int, records: int, what: str, source: str, after: int = 0) -> None:
+def _require(there: int, needed: int, records: int, what: str, source: str, remedy: str, after: int = 0) -> None:
     if there < needed:
         left = f" besides the {after} canaries" if after else ""
         raise DataError(
             f"{what} need {needed:,} users with at least {records} different records, but {there:,} are there{left}",
             where=source,
-            remedy="ask for fewer users, or for fewer records of each",
+            remedy=remedy,
         )
