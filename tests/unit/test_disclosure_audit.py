@@ -218,6 +218,9 @@ def test_the_terminal_says_what_the_page_says(leaking):
         assert "contradicted" in shown
         assert "…" not in shown, "a number is cut off"
         assert "add/remove" in shown
+        assert "feature match / user match" in shown
+        for column in ("p̂ ≥", "\np: ", "; Holm: "):
+            assert (column in shown) == (width == 130), "footnotes explain the columns that are there, and no other"
     page = render(leaking.audit, {name: svg(draw(leaking.audit)) for name, draw in FIGURES.items()})
     assert "leaks" in page
     assert "src=" not in page

@@ -151,7 +151,8 @@ def test_every_format_gives_the_same_findings(tmp_path, suffix):
     match = found.classes[0].tests.sweeps[0].match
     assert (match.matches, match.train) == (20, 20)
     assert (found.unit, found.private_records, found.synthetic_records) == ("user", 240, 80)
-    assert any('column "user"' in warning for warning in found.warnings)
+    assert found.facts["column of users"] == "user"
+    assert not any("column" in warning for warning in found.warnings)
 
 
 def test_without_a_user_column_every_row_is_a_user_and_that_is_said(tmp_path):

@@ -39,9 +39,11 @@ def _counted(tests: ClassTests, assignment: Assignment) -> str:
             whose = "exactly one user" if first.k == 1 else f"exactly {first.k} users"
             return f"Nothing that {whose} holds appears in the synthetic output."
         chance = brief(match.matches * assignment.p)
+        holders = f"k = {first.k} user{'s' if first.k > 1 else ''}"
         return (
-            f"{match.matches:,} matches: rare features of users that appear in the synthetic output. {match.train:,} "
-            f"are held in train, {match.phantoms:,} held out (phantoms); chance alone would put {chance} in train."
+            f"{match.matches:,} matches: rare features, held by {holders} each, that appear in the synthetic output. "
+            f"{match.train:,} are held in train, {match.phantoms:,} held out (phantoms); chance alone would put "
+            f"{chance} in train."
         )
     guessed = tests.user_match
     if guessed is None:
@@ -53,8 +55,8 @@ def _counted(tests: ClassTests, assignment: Assignment) -> str:
 
 
 def _rejected(declared: Sequence[DeclaredTest], alpha: float) -> str:
-    shown = "; ".join(f"{test.name} p = {brief(test.p_holm, 2)}" for test in declared if test.rejects(alpha))
-    return f"Without learning from train this would hardly happen ({shown}, corrected for all declared tests)."
+    shown = "; ".join(f"{test.name}: p = {brief(test.p_holm, 2)}" for test in declared if test.rejects(alpha))
+    return f"Without learning from train this would hardly happen ({shown}; corrected for all declared tests)."
 
 
 def _bounds(tests: ClassTests, assignment: Assignment, settings: Settings) -> tuple[str, ...]:

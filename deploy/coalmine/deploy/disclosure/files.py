@@ -50,14 +50,14 @@ class FileMaterial:
     Attributes:
         canaries: (n,) inserted canary users, ``None`` without such a column.
         warnings: what a reader must know about the files.
-        by_row: whether every row is a user of its own.
+        user: column that says whose a record is, ``None`` where every row is a user of its own.
     """
 
     surveys: tuple[Survey, Survey, Survey] = field(repr=False)
     train: NDArray[np.bool_]
     canaries: NDArray[np.bool_] | None
     warnings: tuple[str, ...]
-    by_row: bool
+    user: str | None
     progress: Progress = field(repr=False)
 
     @property
@@ -95,7 +95,7 @@ def open_files(files: ThreeFiles, progress: Progress) -> FileMaterial:
         DataError: a file or a column that cannot be used, rows that cannot be used, users in both splits, an empty
             file, a column of canaries with other values than yes and no.
     """
-    user, guessed = _user_column(files)
+    user = _user_column(files)
     private = Columns(user, files.text, files.canary)
     surveys = tuple(
         _survey(FileSource(path, columns), progress)
@@ -112,20 +112,18 @@ def open_files(files: ThreeFiles, progress: Progress) -> FileMaterial:
         (inside, outside, output),
         train,
         None if files.canary is None else np.array(_flags(inside, files.canary) + _flags(outside, files.canary)),
-        tuple(_warnings(inside, outside, output, guessed)),
-        user is None,
+        tuple(_warnings(inside, outside, output, user)),
+        user,
         progress,
     )
 
 
-def _user_column(files: ThreeFiles) -> tuple[str | None, str]:
-    """The column, and what to say where it was not named."""
+def _user_column(files: ThreeFiles) -> str | None:
+    """The column that was named, or else the default one where both files have it."""
     if files.user is not None:
-        return files.user, ""
+        return files.user
     named = [_DEFAULT_USER in column_names(path) for path in (files.train, files.holdout)]
-    if all(named):
-        return _DEFAULT_USER, 'The column "user" says whose a record is.'
-    return None, "There is no column of users: every row counts as a user of its own."
+    return _DEFAULT_USER if all(named) else None
 
 
 def _survey(source: FileSource, progress: Progress) -> Survey:
@@ -144,9 +142,9 @@ def _check_apart(inside: Survey, outside: Survey) -> None:
         )
 
 
-def _warnings(inside: Survey, outside: Survey, output: Survey, guessed: str) -> Iterator[str]:
-    if guessed:
-        yield guessed
+def _warnings(inside: Survey, outside: Survey, output: Survey, user: str | None) -> Iterator[str]:
+    if user is None:
+        yield "There is no column of users: every row counts as a user of its own."
     copies = len(np.intersect1d(inside.digests, outside.digests))
     if copies:
         held = int(np.isin(outside.digests, inside.digests).sum())

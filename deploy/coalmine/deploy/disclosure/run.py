@@ -85,10 +85,11 @@ def _described(material: FileMaterial) -> Described:
         material.records,
         material.synthetic_records,
         material.canaries,
-        PrivacyUnit.RECORD if material.by_row else PrivacyUnit.USER,
+        PrivacyUnit.RECORD if material.user is None else PrivacyUnit.USER,
         material.warnings,
         {
             "version": importlib.metadata.version("coalmine"),
+            **({} if material.user is None else {"column of users": material.user}),
             **{f"digest of {split}": digest for split, digest in digests.items()},
         },
     )

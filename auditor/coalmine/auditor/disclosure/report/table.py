@@ -18,6 +18,11 @@ STYLES = {
     DisclosureVerdict.TOO_LITTLE: "bold yellow",
 }
 _WIDE = 104
+_WIDE_NOTES = (
+    "p: smallest of the declared tests of the class; Holm: corrected for all declared tests, verdicts use it.",
+    "p̂ ≥: lower bound on the rate at which holders of a match are in train, at the same confidence.",
+)
+_NARROW_NOTES = ("Holm p: smallest of the declared tests of the class, corrected for all; verdicts use it.",)
 
 
 def qualifiers(audit: DisclosureAudit) -> str:
@@ -50,7 +55,9 @@ def to_rich(audit: DisclosureAudit, width: int = 80) -> RenderableType:
         parts.append(Padding(Text(" ".join(one.reasons)), (0, 0, 0, 2)))
         parts += [Padding(Text(note, style="dim"), (0, 0, 0, 2)) for note in one.notes]
     wide = width >= _WIDE
-    table = Table(header_style="bold", caption_justify="left", caption_style="dim", caption="\n".join(notes(audit)))
+    table = Table(
+        header_style="bold", caption_justify="left", caption_style="dim", caption="\n".join(notes(audit, wide))
+    )
     for index, heading in enumerate(_headings(wide)):
         table.add_column(heading, justify="left" if index == 0 else "right", no_wrap=True)
     for row in rows(audit):
@@ -60,8 +67,8 @@ def to_rich(audit: DisclosureAudit, width: int = 80) -> RenderableType:
     return Group(*parts)
 
 
-def notes(audit: DisclosureAudit) -> tuple[str, ...]:
-    """How to read the table."""
+def notes(audit: DisclosureAudit, wide: bool) -> tuple[str, ...]:
+    """How to read the table: only of columns that it has."""
     level = percent(1 - audit.alpha)
     claim: tuple[str, ...] = ()
     if audit.claimed_eps is not None:
@@ -69,8 +76,9 @@ def notes(audit: DisclosureAudit) -> tuple[str, ...]:
         claim = (f"The claim ε = {brief(audit.claimed_eps)} is {said} (Holm over the classes).",)
     return (
         qualifiers(audit),
-        "p: smallest of the declared tests of the class; Holm: corrected for all declared tests, verdicts use it.",
-        f"p̂ ≥, ε ≥: lower bounds, {level} confidence each. A held-out match is a phantom: it needed no training data.",
+        *(_WIDE_NOTES if wide else _NARROW_NOTES),
+        f"ε ≥: feature match / user match, lower bounds, {level} confidence each.",
+        "A held-out match is a phantom: it needed no training data.",
         *claim,
         "That nothing was found is no proof of privacy.",
     )
@@ -83,7 +91,7 @@ def _headings(wide: bool) -> list[str]:
 
 
 def _cells(row: Row, wide: bool) -> list[str]:
-    eps = [value for value in (row.eps_feature, row.eps_user) if value is not None]
+    both = (row.eps_feature, row.eps_user)
     return [
         f"{row.name} ({row.counted})" if wide else row.name,
         _number(row.total),
@@ -93,7 +101,7 @@ def _cells(row: Row, wide: bool) -> list[str]:
         *([dash(row.p_value, _short)] if wide else []),
         dash(row.p_holm, _short),
         *([dash(row.p_hat, down)] if wide else []),
-        " / ".join(down(value, 2) for value in eps) or "–",
+        "–" if both == (None, None) else " / ".join(dash(eps, lambda value: down(value, 2)) for eps in both),
         dash(row.auc, fixed),
     ]
 
