@@ -108,6 +108,8 @@ def test_the_command_leaves_page_picture_and_a_run_beside_the_study(tmp_path):
         "one-run/one-run.json",
         "one-run/report.html",
     ]
+    logged = {path.relative_to(results / "mlartifacts").parts[-1] for path in (results / "mlartifacts").rglob("*.*")}
+    assert logged == {"one-run.png", "one-run.svg", "report.html", "canaries.json"}
     assert json.loads(done.stdout) == json.loads((results / "one-run" / "one-run.json").read_text())
     with sqlite3.connect(results / "mlflow.db") as database:
         tags = dict(database.execute("SELECT key, value FROM tags").fetchall())

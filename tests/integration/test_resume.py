@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -31,7 +30,6 @@ audit:
   trials: 5000
   reduced_trials: 2000
   replays: 4
-  replicas: 2
 """
 _MOMENTS = int(os.environ.get("COALMINE_KILL_MOMENTS", "2"))
 """How many random moments are tried; the longer run takes ten."""
@@ -117,46 +115,6 @@ def test_resuming_a_finished_study_changes_nothing_and_uses_its_mlflow_run(whole
     assert _numbers(folder) == before
     with sqlite3.connect(folder / "runs" / "resumed" / "mlflow.db") as database:
         assert database.execute("SELECT COUNT(*) FROM runs").fetchone()[0] == runs
-
-
-def test_finished_replicas_are_not_computed_again(whole):
-    """As if it had been stopped in the middle of an attack's replicas: two of its four are on disk."""
-    reference, _ = whole
-    folder = reference.parent / "between replicas"
-    shutil.copytree(reference, folder)
-    results = folder / "runs" / "resumed"
-    journal = results / "journal"
-    finished = sorted(path.name for path in journal.glob("nonce-mu-replica-*.json"))
-    assert finished == [
-        "nonce-mu-replica-1-absent.json", "nonce-mu-replica-1-eligible.json",
-        "nonce-mu-replica-2-absent.json", "nonce-mu-replica-2-eligible.json",
-    ]  # fmt: skip
-    before = {name: (journal / name).read_text() for name in finished}
-    for name in ("nonce-mu-replicas.json", *finished[1::2]):
-        (journal / name).unlink()
-    for name in ("findings.json", "rounds.json"):
-        (results / name).unlink()
-    kept = {name: (journal / name).stat().st_mtime_ns for name in finished[::2]}
-    _run(folder, "--resume")
-    assert {name: (journal / name).read_text() for name in finished} == before
-    assert {name: (journal / name).stat().st_mtime_ns for name in kept} == kept
-    assert _numbers(folder) == _numbers(reference)
-
-
-def test_a_finished_replica_is_what_the_evidence_is_made_of(whole):
-    """A changed score on disk changes what is certified: it is read, not computed again."""
-    reference, _ = whole
-    folder = reference.parent / "other replicas"
-    shutil.copytree(reference, folder)
-    journal = folder / "runs" / "resumed" / "journal"
-    (journal / "nonce-mu-replicas.json").unlink()
-    (journal / "nonce-mu-replica-1-absent.json").write_text("[1e9, 1e9, 1e9]")
-    _run(folder, "--resume")
-    details = [
-        json.loads((place / "runs" / "resumed" / "rounds.json").read_text())["replicas"]["nonce-mu"][0]["details"]
-        for place in (reference, folder)
-    ]
-    assert details[1]["fpr_upper"] > details[0]["fpr_upper"]
 
 
 def test_what_is_on_disk_tells_no_cohort_and_no_noise_free_sum(whole):

@@ -47,7 +47,7 @@ class Tracking:
         uri: an MLflow tracking URI; ``None`` for ``MLFLOW_TRACKING_URI``, or else SQLite in the study's folder.
     """
 
-    team: str = "local"
+    team: str = "default"
     uri: str | None = None
 
     def __post_init__(self) -> None:
@@ -124,13 +124,18 @@ def track_runs(
     folder: Path,
     settings: Tracking,
     begun: Begun | None = None,
+    results: Path | None = None,
 ) -> Tracked:
     """Log runs into the experiment ``<team>/<name>``; the first is the parent of all that name no other.
+
+    Args:
+        folder: the study's, with its store and spool. results: where the files to be logged lie, if not there.
 
     Raises:
         StudyError, StorageError: as :func:`track`.
     """
-    files = sorted(path for pattern in ARTIFACTS for path in folder.glob(pattern))
+    place = results or folder
+    files = sorted(path for pattern in ARTIFACTS for path in place.glob(pattern))
     begun = begun or Begun(uuid.uuid4().hex, int(time.time() * 1000))
     record = _Record(
         begun.record,
@@ -138,9 +143,9 @@ def track_runs(
         begun.milliseconds,
         told,
         table,
-        tuple(path.relative_to(folder).as_posix() for path in files),
+        tuple(path.relative_to(place).as_posix() for path in files),
     )
-    return _deliver(record, folder, folder, settings)
+    return _deliver(record, place, folder, settings)
 
 
 def store_of(uri: str | None, folder: Path) -> str:

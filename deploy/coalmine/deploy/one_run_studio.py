@@ -71,11 +71,12 @@ def _track(study: Study, found: OneRunStudy, folder: Path, stages: Stages) -> Tr
         return None
     from coalmine.auditor.one_run_runs import one_run_runs
     from coalmine.auditor.report.one_run import records
-    from coalmine.auditor.tracking import Tracking, store_of, track_runs
+    from coalmine.auditor.tracking import Tracking, track_runs
 
     with stages.stage("MLflow"):
-        settings = Tracking(study.tracking.team, store_of(study.tracking.uri, study.folder))
-        return track_runs(study.study, one_run_runs(found), records(found), folder, settings)
+        settings = Tracking(study.tracking.team, study.tracking.uri)
+        told, table = one_run_runs(found), records(found)
+        return track_runs(study.study, told, table, study.folder, settings, results=folder)
 
 
 def _tidy(study: Study, folder: Path) -> None:
