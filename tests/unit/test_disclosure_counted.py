@@ -73,9 +73,9 @@ def test_k_out_of_range():
         Counted("w", str.split).matches(Held([], []), [1, 0])
 
 
-def test_the_documented_class_works_as_its_page_says():
+def test_the_documented_class_works_as_its_page_says(monkeypatch, tmp_path, capsys):
     page = EXAMPLE.read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    code, call = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     (printed,) = re.findall(r"```text\n(.*?)```", page, flags=re.DOTALL)
     names = {}
     exec(compile(code, str(EXAMPLE), "exec"), names)
@@ -89,3 +89,7 @@ def test_the_documented_class_works_as_its_page_says():
     assert (list(one.features), one.holders.tolist(), one.synthetic.tolist()) == (["1204511.09"], [[2]], [0])
     assert (list(two.features), two.holders.tolist()) == (["10482.37"], [[0, 1]])
     assert printed.split() == list(names["exact_numbers"](names["EXAMPLE"]))
+    monkeypatch.chdir(tmp_path)
+    exec(compile(call, str(EXAMPLE), "exec"), names)
+    told = capsys.readouterr().out
+    assert told.startswith("exact values - leaks\n15 matches")
