@@ -114,7 +114,7 @@ def _prepared(points: Points) -> list[Prepared]:
 
 def _facts(points: Points, ready: Sequence[Prepared]) -> dict[str, str]:
     """What decides the numbers, of every point."""
-    told = {}
+    told: dict[str, str] = {}
     for (values, study), one in zip(points, ready, strict=True):
         named = "".join(f"{key}={value}, " for key, value in values.items())
         told |= {f"{named}{key}": value for key, value in audit_facts(one, study.seed).items()}
