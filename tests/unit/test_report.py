@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from coalmine.auditor import runs
 from coalmine.auditor.report import figures, html, record, style, wording
 from coalmine.auditor.report.publish import publish
+from coalmine.auditor.report.table import to_markdown
 from coalmine.auditor.result import RoundAudit
 from coalmine.protocol.errors import StorageError
 from coalmine.protocol.finding import Verdict
@@ -203,3 +204,38 @@ def test_runs_turn_what_is_not_finite_into_tags_and_say_what_they_cut(audit):
 def test_runs_hold_no_vote(audit):
     told = json.dumps([dataclasses.asdict(run) for run in runs.runs(audit)])
     assert str(audit.attacks[0].canaries[0].probe_votes.canary[0]) not in told
+
+
+def blank_page(audit):
+    return html.render(audit, dict.fromkeys(figures.FIGURES, "<svg></svg>"))
+
+
+def test_the_card_is_the_largest_bound_of_all_attacks_and_names_its_attack(audit):
+    counted = dataclasses.replace(audit.attacks[0].canaries[0].monte_carlo, eps_lower=1.2345)
+    changed = with_first_canary(audit, monte_carlo=counted)
+    assert "at least 1.234 by counting (ordinary)" in " ".join(wording.answer(changed))
+    card = blank_page(changed).split("certified by counting</span>")[1].split("</div>")[0]
+    assert "<b>1.234</b>" in card
+    assert "ordinary" in card
+
+
+def test_a_weak_audit_is_called_weak_and_another_is_not():
+    weak, strong = round_audit(("exact",)), round_audit(("exact", "nonce"))
+    assert "This audit was weak" in blank_page(weak)
+    assert "not good news" in blank_page(weak)
+    assert "was weak" not in blank_page(strong)
+    assert wording.weakness(0.5) == ()
+
+
+def test_what_may_look_like_two_values_for_one_thing_is_explained(audit):
+    for text in (blank_page(audit), to_markdown(audit)):
+        assert wording.LARGEST in text.replace("&#39;", "'")
+        assert wording.ROUNDED in text
+
+
+def test_long_tables_are_folded_and_quantiles_have_columns_of_their_own():
+    text = blank_page(round_audit(("paraphrase",)))
+    folded = text.split("Every comparison (1)</summary>")[1].split("</details>")[0]
+    assert folded.count("<tr>") == 2
+    assert '<td class="n">≥ 0.6</td><td class="n">0.60</td><td class="n">0.74</td><td class="n">0.81</td>' in text
+    assert "cosine of the two embeddings" not in blank_page(round_audit(("nonce",)))

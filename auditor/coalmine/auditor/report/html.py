@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from coalmine.auditor.report.page import page, picture
-from coalmine.auditor.report.summary import best, elsewhere_names, featured, numerical_error, rows
+from coalmine.auditor.report.summary import elsewhere_names, featured, most_counted, numerical_error, rows
 from coalmine.auditor.report.table import elsewhere_heading, exactly, other
 from coalmine.auditor.report.wording import (
     ELSEWHERE,
+    LARGEST,
+    ROUNDED,
     answer,
     attacker,
     percent,
@@ -55,17 +57,19 @@ def _context(audit: RoundAudit, drawings: Mapping[str, str]) -> dict[str, Any]:
     found = rows(audit)
     canaries = [canary for attack in audit.attacks for canary in attack.canaries]
     names = elsewhere_names(audit)
+    pools = _pools(audit)
     return {
         "audit": audit,
         "claim": audit.claim,
         "mechanism": audit.mechanism,
         "rows": found,
         "featured": featured(audit),
-        "strongest": best(found),
+        "counted": most_counted(found),
         "canaries": canaries,
         "steps": featured(audit)[0].strongest.waterfall.steps if found else (),
         "replays": [canary for canary in canaries if canary.replay is not None],
-        "pools": _pools(audit),
+        "pools": pools,
+        "sourced": [pool for _, pool in pools if pool.min_cosine is not None],
         "answer": answer(audit),
         "level": percent(1 - audit.alpha),
         "qualifiers": qualifiers(audit.claim),
@@ -74,6 +78,8 @@ def _context(audit: RoundAudit, drawings: Mapping[str, str]) -> dict[str, Any]:
         "releases": releases(audit.claim),
         "randomness": randomness(audit),
         "numerical_error": numerical_error(audit),
+        "largest": LARGEST,
+        "rounded": ROUNDED,
         "contradicted": Verdict.CONTRADICTED,
         "elsewhere": elsewhere_heading(names),
         "elsewhere_note": " ".join(ELSEWHERE[name] for name in names if name in ELSEWHERE),

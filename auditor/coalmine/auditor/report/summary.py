@@ -44,6 +44,16 @@ def best(found: tuple[Row, ...], kind: CanaryKind | None = None) -> Row | None:
     return max(candidates, key=lambda row: row.exact.eps_lower, default=None)
 
 
+def most_counted(found: tuple[Row, ...]) -> Row | None:
+    """The row whose trials certify most by counting; ``None`` where there is none."""
+    return max(found, key=lambda row: row.monte_carlo.eps_lower, default=None)
+
+
+def most_integrated(found: tuple[Row, ...]) -> Row | None:
+    """The row whose trials certify most with the noise integrated; ``None`` where there is none."""
+    return max(found, key=lambda row: row.variance_reduced.eps_lower, default=None)
+
+
 def featured(audit: RoundAudit) -> tuple[Row, ...]:
     """The strongest attack on a real user and the strongest on a nonce user, where there are such."""
     found = rows(audit)

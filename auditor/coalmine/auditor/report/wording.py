@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from coalmine.auditor.attacks import CanaryKind
-from coalmine.auditor.report.summary import best, rows
+from coalmine.auditor.report.summary import best, most_counted, most_integrated, rows
 from coalmine.auditor.result import RoundAudit
 from coalmine.protocol.finding import Verdict
 from coalmine.protocol.privacy import Adjacency, Claim, ThreatModel
@@ -32,6 +32,13 @@ _PROMISES = {
 CAVEAT = (
     "That no attack here shows more does not prove that none could: it is absence of evidence, for these attacks, "
     "these canaries and this bank."
+)
+
+ROUNDED = "Exact ε and lower bounds are rounded down, so that none is overstated; claims are rounded to the nearest."
+
+LARGEST = (
+    "MC and VR are the largest over an attack's canaries; the waterfall follows the one canary with the largest exact "
+    "ε, so its last step may be smaller than MC."
 )
 
 ELSEWHERE = {
@@ -110,8 +117,8 @@ def verdict(audit: RoundAudit) -> Verdict:
 def answer(audit: RoundAudit) -> tuple[str, ...]:
     """What was found, in a few plain sentences, every figure in them from the audit."""
     found, claim = rows(audit), audit.claim.eps_pld_upper
-    strongest = best(found)
-    if strongest is None:
+    strongest, counted, integrated = best(found), most_counted(found), most_integrated(found)
+    if strongest is None or counted is None or integrated is None:
         return ("No attack was run.",)
     natural = best(found, CanaryKind.REAL)
     compared = (
@@ -127,11 +134,27 @@ def answer(audit: RoundAudit) -> tuple[str, ...]:
     )
     certified = (
         f"From {audit.trials:,} simulated trials per hypothesis alone one could certify, with "
-        f"{percent(1 - audit.alpha)} confidence, at least {down(strongest.monte_carlo.eps_lower)} for "
-        f"{strongest.attack} by counting, and at least {down(strongest.variance_reduced.eps_lower)} when the noise is "
-        f"integrated instead of drawn."
+        f"{percent(1 - audit.alpha)} confidence for each attack by itself, at least "
+        f"{down(counted.monte_carlo.eps_lower)} by counting ({counted.attack}), and at least "
+        f"{down(integrated.variance_reduced.eps_lower)} when the noise is integrated instead of drawn "
+        f"({integrated.attack})."
     )
-    return promise, certified, _conclusion(audit)
+    return promise, certified, *weakness(strongest.share), _conclusion(audit)
+
+
+def weakness(share: float) -> tuple[str, ...]:
+    """What has to be said of an audit whose strongest attack shows less than half of the claim; else nothing.
+
+    Args:
+        share: the largest exact epsilon over the claim, >= 0.
+    """
+    if share >= 0.5:
+        return ()
+    return (
+        f"This audit was weak: its strongest attack reaches {percent(share)} of the promise, less than half. Few "
+        "probes, a small bank or canaries that share their candidates with other users can be the reason. It is not "
+        "good news about the mechanism: a stronger attack may show much more.",
+    )
 
 
 def _conclusion(audit: RoundAudit) -> str:
@@ -168,8 +191,10 @@ def how_to_read(audit: RoundAudit) -> tuple[str, ...]:
         "exact: epsilon of the attack's score on its strongest canary, computed for the modelled mechanism.",
         f"MC ≥: what {audit.trials:,} trials a side certify by counting ({level} per attack over all its canaries).",
         "VR ≥: the same confidence with the noise integrated instead of drawn.",
+        LARGEST,
+        ROUNDED,
         f"of claim: exact / {audit.claim.eps_pld_upper:.4f}. μ_eff: distance of the score's two means, in noise units, "
-        f"if the canary takes part.",
+        f"if the canary takes part; {brief(1 / audit.mechanism.sigma)} is a whole vote that nobody disturbs."
         "Epsilons below the claim are no proof of it: other attacks may show more.",
     )
 
