@@ -1,4 +1,4 @@
-"""The eight attacks (method section 5; paper, table 1 and appendix B)."""
+"""The eight attacks (arXiv 2609.13499, table 1 and appendix B)."""
 
 from __future__ import annotations
 

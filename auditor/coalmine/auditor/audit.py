@@ -191,7 +191,7 @@ def _elsewhere(coordinates: str, views: dict[str, View], mechanism: Mechanism) -
 
 
 def exact_evidence(view: View, by: Score, mechanism: Mechanism) -> Evidence:
-    """The epsilon of the score over the true test users (method section 7a)."""
+    """The epsilon of the score over the true test users."""
     value = exact_epsilon(by.project(view.test), by.signal, by.noise_std, by.q, mechanism.delta)
     return Evidence("exact", Assurance.EXACT, value.lower, None, value.error, {"mu_eff": by.mu_eff})
 

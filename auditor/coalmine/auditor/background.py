@@ -1,7 +1,7 @@
 """The law of the score when the canary is absent, by its characteristic function.
 
-In units of the noise, ``T = sum_u J_u s_u + Normal(0, 1)`` with independent ``J_u ~ Bernoulli(q)`` (method, section
-7a), so ``E exp(iwT) = exp(-w^2/2) prod_u (1 + q (exp(i w s_u) - 1))``. The Gaussian factor makes it vanish beyond
+In units of the noise, ``T = sum_u J_u s_u + Normal(0, 1)`` with independent ``J_u ~ Bernoulli(q)``, so
+``E exp(iwT) = exp(-w^2/2) prod_u (1 + q (exp(i w s_u) - 1))``. The Gaussian factor makes it vanish beyond
 ``|w| = 8.5``, and Chernoff's bound says outside which window T has no mass worth naming: a short Fourier series is the
 whole law.
 

@@ -1,4 +1,4 @@
-"""Where the decision threshold comes from: calibration users only (method, section 4)."""
+"""Where the decision threshold comes from: calibration users only (arXiv 2609.13499, section 2.1)."""
 
 from __future__ import annotations
 

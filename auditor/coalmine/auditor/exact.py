@@ -1,4 +1,4 @@
-"""The exact audit of a simulated round: the epsilon of the score itself, without drawing a trial (method, section 7a).
+"""The exact audit of a simulated round: the epsilon of the score itself, without drawing a trial.
 
 With the test users' votes known, ``T = sum_u J_u s_u + Normal(0, tau^2)`` without the canary, and
 ``f1(x) = (1-q) f0(x) + q f0(x - s)`` with it. ``background`` gives masses of T, ``cells`` bounds epsilon by them.

@@ -1,4 +1,4 @@
-"""Greedy forward selection of probes (method, section 5; paper, Algorithm B.1), incremental.
+"""Greedy forward selection of probes (arXiv 2609.13499, Algorithm B.1), incremental.
 
 At every step each remaining pool item is tried together with the probes already chosen, and the best is kept. Differs
 from the plain form (re-route every record over the whole trial bank, solve anew) in how, never in what: a record's k

@@ -27,7 +27,7 @@ class Moments:
 def moments(votes: NDArray[np.float64], population: int, mechanism: Mechanism) -> Moments:
     """Moments of N users' Poisson-sampled votes plus noise, estimated from a sample of users.
 
-    ``m0 = q N mean(c_u)`` and ``Sigma = q (1-q) (N/n) sum c_u c_u^T + (sigma C)^2 I`` (method, section 3; paper, E.1).
+    ``m0 = q N mean(c_u)`` and ``Sigma = q (1-q) (N/n) sum c_u c_u^T + (sigma C)^2 I`` (arXiv 2609.13499, E.1).
 
     Args:
         votes: (n, r) float64, clipped votes c_u of n sampled users on the audited coordinates; n = 0 only for N = 0.

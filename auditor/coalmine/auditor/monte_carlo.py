@@ -1,4 +1,4 @@
-"""Projected Monte-Carlo: trials of the score from the test users' projections (method, sections 4 and 7a).
+"""Projected Monte-Carlo: trials of the score from the test users' projections.
 
 Without the canary ``T = sum_u J_u s_u + Normal(0, tau^2)``; with an eligible one ``T + J s_canary``, all J being
 Bernoulli(q).

@@ -1,7 +1,7 @@
 """The two-sided audit: does a release hold the noise and the votes that the mechanism promises, no less and no more?
 
-A bound on epsilon finds only what leaks more than claimed. These tests also find what is wrong and does not leak
-(method, section 7e). They look at the noise where nobody can vote, and at the mean score of canaries that are known to
+A bound on epsilon finds only what leaks more than claimed. These tests also find what is wrong and does not leak.
+They look at the noise where nobody can vote, and at the mean score of canaries that are known to
 be eligible. Each returns a p-value against the promise; both tails count.
 """
 

@@ -1,4 +1,4 @@
-"""Variance-reduced Monte-Carlo: draw who takes part, integrate the Gaussian noise (method, section 7c).
+"""Variance-reduced Monte-Carlo: draw who takes part, integrate the Gaussian noise.
 
 Given the participants, ``T = B + Normal(0, tau^2)`` exceeds the threshold t with probability
 ``p0 = Phi((B - t) / tau)``, and with an eligible canary with ``p1 = (1-q) p0 + q Phi((B + s_canary - t) / tau)``. Their

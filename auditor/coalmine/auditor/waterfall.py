@@ -1,4 +1,4 @@
-"""Where the distance between the promised epsilon and the certified one goes, step by step (method, section 7b)."""
+"""Where the distance between the promised epsilon and the certified one goes, step by step."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The candidate bank and its commitment.
 
-Method section 1: every client receives the same ordered bank, recomputes the digest published before the draw, and
-refuses to vote on a mismatch.
+Every client receives the same ordered bank, recomputes the digest published before the draw, and refuses to vote on a
+mismatch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One user's vote, in its plain form (method section 1; Private Evolution, Lin et al. 2024).
+"""One user's vote, in its plain form (arXiv 2609.13499; Private Evolution, Lin et al. 2024).
 
 This is what every client must compute and what the fast kernels in ``route`` and ``tally`` must equal bit for bit.
 

@@ -110,7 +110,7 @@ def audit_path(
 
 
 def exact_evidence(views: Sequence[View], mechanism: Mechanism) -> tuple[Evidence, ...]:
-    """Per prefix the exact epsilon of the summed score over the true test users (method, section 7a)."""
+    """Per prefix the exact epsilon of the summed score over the true test users."""
     scores = [_score(view, mechanism) for view in views]
     rounds = [ScoredRound.among(by, view.test) for by, view in zip(scores, views, strict=True) if by.signal > 0]
     values = [_silence(), *(_exact(rounds, mechanism.delta) if rounds else ())]

@@ -1,4 +1,4 @@
-"""The threshold on the summed score of every prefix, from calibration users on the same banks (method, section 4)."""
+"""The threshold on the summed score of every prefix, from calibration users on the same banks."""
 
 from __future__ import annotations
 

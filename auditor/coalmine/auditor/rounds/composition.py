@@ -1,4 +1,4 @@
-"""The exact law of the summed score along one path of banks (method, section 7a, several rounds).
+"""The exact law of the summed score along one path of banks over several rounds.
 
 Each round's T is cut into fine cells with certified masses (``background``, ``cells``); every cell goes to the nearest
 point of a common grid of ``ell_mix``; laws on the grid convolve over rounds. Cutting, rounding and summing process the

@@ -52,7 +52,7 @@ class ScoredRound:
 
     @classmethod
     def standing_in(cls, score: Score, votes: Array, population: int) -> ScoredRound:
-        """The round among N users that (n, r) calibration users stand for, each for several (method, section 4).
+        """The round among N users that (n, r) calibration users stand for, each for several.
 
         Raises:
             DataError: no calibration user.

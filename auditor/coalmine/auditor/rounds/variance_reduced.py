@@ -1,4 +1,4 @@
-"""Variance-reduced Monte-Carlo over rounds: earlier rounds weighted, the last one's noise integrated (section 7c).
+"""Variance-reduced Monte-Carlo over rounds: earlier rounds weighted, the last one's noise integrated.
 
 A trial draws the rounds before the last from a proposal under which large sums are common, with the likelihood ratio of
 either hypothesis as weight (``proposal``). Given their sum S and the last round's background B, the summed score

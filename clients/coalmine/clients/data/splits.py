@@ -1,4 +1,4 @@
-"""Disjoint groups of users: nothing about test users may influence design or threshold (Method, section 2)."""
+"""Disjoint groups of users: nothing about test users may influence design or threshold."""
 
 from __future__ import annotations
 

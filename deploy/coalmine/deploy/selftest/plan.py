@@ -13,7 +13,7 @@ from coalmine.protocol.privacy import Mechanism
 
 
 class Group(StrEnum):
-    """What a bug does, and so what can reveal it (method, section 7e)."""
+    """What a bug does, and so what can reveal it."""
 
     LEAKS = "leaks"
     """The bound must exceed the claim."""
