@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 from fakes.audits import round_audit
-from fakes.rounds import CLAIMED, UTILITY, rounds_audit
+from fakes.rounds import CLAIMED, UTILITY, path, rounds_audit
 from rich.console import Console
 
-from coalmine.auditor.report import rounds
+from coalmine.auditor.report import rounds, wording
 from coalmine.auditor.report.rounds_figure import privacy_and_utility
 from coalmine.auditor.rounds.study import contradicted, largest, strongest, verdict
 from coalmine.auditor.runs import rounds_runs
@@ -53,6 +53,44 @@ def test_a_narrow_terminal_shows_first_and_last(width, shown):
     assert [cell.strip() for cell in header.strip("┃").split("┃")[1 : 1 + len(shown)]] == shown
     assert "…" not in "".join(lines)
     assert any("ceiling" in line for line in lines)
+
+
+def page_of(audit):
+    return rounds._page(audit, "<svg viewBox='0 0 1 1'></svg>")
+
+
+def table_below(page, heading):
+    return page.split(f"<h2>{heading} after each round</h2>")[1].split("</table>")[0]
+
+
+def test_the_page_says_what_its_numbers_mean():
+    page = page_of(rounds_audit(UTILITY))
+    assert "After 3 rounds ordinary, the strongest of the attacks, reaches an exact epsilon of 1.485" in page
+    assert "90% of the claim" in page
+    for word in ("no proof of privacy", 'href="report.html"', wording.ROUNDED, "Real against real", "<dt>Canary</dt>"):
+        assert word in page, word
+    assert "was weak" not in page
+    assert "no proof of privacy" not in page_of(exaggerated(rounds_audit()))
+    assert rounds.answer(replace(rounds_audit(), paths={})) == ("No attack was run.",)
+
+
+def test_claims_stand_above_exact_values_and_nowhere_among_bounds():
+    page = page_of(rounds_audit())
+    assert "claim (PLD)" in table_below(page, "exact ε")
+    assert "claim" not in table_below(page, "MC ε ≥") + table_below(page, "VR ε ≥")
+
+
+def test_a_weak_audit_is_called_weak():
+    weak = {"exact": (path("exact", 1, 0.4),)}
+    page = page_of(replace(rounds_audit(), paths=weak))
+    assert "This audit was weak: its strongest attack reaches 40% of the promise" in page
+
+
+def test_bounds_of_zero_are_explained_where_there_are_some():
+    nothing = path("exact", 1, 0.001)
+    note = "too few trials were drawn"
+    assert note in page_of(replace(rounds_audit(), paths={**rounds_audit().paths, "exact": (nothing,)}))
+    assert note not in page_of(rounds_audit())
 
 
 def test_files(tmp_path):

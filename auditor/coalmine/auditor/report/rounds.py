@@ -13,10 +13,11 @@ from coalmine.auditor.report.page import page, picture
 from coalmine.auditor.report.pictures import write_figure
 from coalmine.auditor.report.record import strict
 from coalmine.auditor.report.rounds_figure import privacy_and_utility
-from coalmine.auditor.report.wording import down, percent, qualifiers
+from coalmine.auditor.report.wording import ROUNDED, down, percent, qualifiers, weakness
 from coalmine.auditor.report.write import write_text
 from coalmine.auditor.rounds.study import RoundsAudit, contradicted, largest, verdict
 from coalmine.auditor.utility.result import Repeated
+from coalmine.protocol.finding import Verdict
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,6 +26,9 @@ FORMAT = "coalmine rounds 1"
 _FIXED_WIDTH, _COLUMN_WIDTH = 47, 8
 """Characters of a table's other columns, and of a column of epsilons."""
 _ESTIMATORS = {"exact": "exact ε", "monte_carlo": "MC ε ≥", "variance_reduced": "VR ε ≥"}
+_CAVEAT = "That no attack here shows more does not prove that none could; a small number is no proof of privacy."
+_VANISHING = 0.01
+"""A bound below this has become too small to be of use."""
 
 
 def headline(audit: RoundsAudit) -> str:
@@ -36,17 +40,43 @@ def headline(audit: RoundsAudit) -> str:
     )
 
 
-def table(audit: RoundsAudit, estimator: str = "exact") -> list[dict[str, str]]:
-    """One row per attack, a column per prefix: the largest value over its canaries."""
-    rounds = [claim.rounds for claim in audit.claims]
-    rows = [
+def answer(audit: RoundsAudit) -> tuple[str, ...]:
+    """How far the attacks come after the last round, in a few plain sentences, every figure in them from the audit."""
+    if not audit.paths:
+        return ("No attack was run.",)
+    last = audit.claims[-1]
+    values = {
+        name: {attack: largest(paths, last.rounds, name) for attack, paths in audit.paths.items()}
+        for name in _ESTIMATORS
+    }
+    first, counted, integrated = (max(values[name], key=values[name].__getitem__) for name in _ESTIMATORS)
+    exact = values["exact"][first]
+    share = exact / last.eps_pld_upper
+    return (
+        f"After {last.rounds} rounds {first}, the strongest of the attacks, reaches an exact epsilon of {down(exact)} "
+        f"on these banks, {percent(share)} of the claim.",
+        f"Trials alone certify at least {down(values['monte_carlo'][counted])} by counting ({counted}) and at least "
+        f"{down(values['variance_reduced'][integrated])} with the noise integrated ({integrated}), with "
+        f"{percent(1 - audit.alpha)} confidence for each attack by itself.",
+        *weakness(share),
+    )
+
+
+def claimed(audit: RoundsAudit) -> list[dict[str, str]]:
+    """Both accountants' claims, a column per prefix."""
+    return [
         {"attack": "claim (PLD)", **{str(claim.rounds): f"{claim.eps_pld_upper:.3f}" for claim in audit.claims}},
         {"attack": "claim (PRV)", **{str(claim.rounds): f"{claim.eps_prv:.3f}" for claim in audit.claims}},
     ]
-    for attack, paths in audit.paths.items():
-        values = {str(number): down(largest(paths, number, estimator)) for number in rounds}
-        rows.append({"attack": attack, **values})
-    return rows
+
+
+def table(audit: RoundsAudit, estimator: str = "exact") -> list[dict[str, str]]:
+    """One row per attack, a column per prefix: the largest value over its canaries."""
+    rounds = [claim.rounds for claim in audit.claims]
+    return [
+        {"attack": attack, **{str(number): down(largest(paths, number, estimator)) for number in rounds}}
+        for attack, paths in audit.paths.items()
+    ]
 
 
 def replicas(audit: RoundsAudit) -> list[dict[str, str]]:
@@ -94,7 +124,7 @@ def to_rich(audit: RoundsAudit, width: int = 80) -> RenderableType:
         caption=Text(
             f"{qualifiers(last)}\nexact ε of the strongest canary after so many rounds, conditional on the banks that"
             f" came out.\nMC ≥, VR ≥: certified in the end from trials ({percent(1 - audit.alpha)} per attack over"
-            " all its canaries).",
+            f" all its canaries).\n{ROUNDED}",
             style="dim",
         ),
         title_justify="left",
@@ -108,7 +138,7 @@ def to_rich(audit: RoundsAudit, width: int = 80) -> RenderableType:
     for name in ("MC ≥", "VR ≥", "of claim"):
         shown.add_column(name, justify="right", no_wrap=True)
     broken = {attack for attack, _ in contradicted(audit)}
-    for row in table(audit):
+    for row in (*claimed(audit), *table(audit)):
         attack = row["attack"]
         last_cells = ["", "", ""]
         if attack in audit.paths:
@@ -170,7 +200,12 @@ def _page(audit: RoundsAudit, drawing: str) -> str:
             "audit": audit,
             "headline": headline(audit),
             "qualifiers": qualifiers(audit.claims[-1]),
-            "tables": {heading: table(audit, name) for name, heading in _ESTIMATORS.items()},
+            "answer": answer(audit),
+            "caveat": _CAVEAT if verdict(audit) is Verdict.CONSISTENT else "",
+            "rounded": ROUNDED,
+            "exact_rows": [*claimed(audit), *table(audit)],
+            "sampled": {_ESTIMATORS[name]: table(audit, name) for name in ("monte_carlo", "variance_reduced")},
+            "vanishing": _vanishing(audit),
             "level": percent(1 - audit.alpha),
             "replicas": replicas(audit),
             "ideas": {name: ATTACKS[name].idea for name in audit.paths},
@@ -179,6 +214,15 @@ def _page(audit: RoundsAudit, drawing: str) -> str:
             "contradicted": contradicted(audit),
             "figure": picture(drawing, "rounds", "Privacy and utility over rounds"),
         },
+    )
+
+
+def _vanishing(audit: RoundsAudit) -> bool:
+    """Whether the variance-reduced bound of some attack comes to nothing after some round."""
+    return any(
+        largest(paths, claim.rounds, "variance_reduced") < _VANISHING
+        for paths in audit.paths.values()
+        for claim in audit.claims
     )
 
 
