@@ -181,3 +181,17 @@ def test_the_verb_answers_in_json_and_fails_loudly(monkeypatch, capsys, repetiti
         assert told["passed"] is (expected == 0)
         assert {bug["name"] for bug in told["bugs"]} == {bug.name for bug in PLAN.bugs}
         assert all(bug["reason"] for bug in told["bugs"] if bug["group"] == "invisible")
+
+
+def test_a_terminal_of_80_columns_shows_every_name(monkeypatch, capsys, repetition):
+    monkeypatch.setattr(experiment, "run_selftest", lambda *_: [repetition])
+    monkeypatch.setattr(sys, "argv", ["coalmine", "selftest", "--repetitions", "1"])
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        cli.main()
+    out = capsys.readouterr().out
+    assert "…" not in out
+    assert max(map(len, out.split("invisible:")[0].splitlines())) <= 80
+    assert out.count("verdict") == 2
+    assert all(word in out for bug in PLAN.bugs for word in bug.name.split())
+    assert all(test in out for test in PLAN.tests)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,22 +56,24 @@ def _show(verdict: Verdict) -> None:
     from rich.table import Table
 
     console = Console()
-    bugs = Table(
-        "bug", "group", "test named for it", "detected", "any bound", "any two-sided", "", title="planted bugs"
-    )
-    for one in verdict.detections:
-        bugs.add_row(
-            one.bug.name,
-            one.bug.group,
-            one.bug.test or "(none)",
-            *(_percent(rate) for rate in (one.named, one.by_bound, one.by_two_sided)),
-            "ok" if one.found else "[red]missed[/red]",
-        )
+    bugs = Table(title="planted bugs")
+    for heading in ("bug", "named test", "detected", "any bound", "any two-sided", "verdict"):
+        bugs.add_column(heading, overflow="fold")
+    for group, detections in groupby(verdict.detections, key=lambda one: one.bug.group):
+        bugs.add_section()
+        bugs.add_row(f"[bold]{group}[/bold]")
+        for one in detections:
+            bugs.add_row(
+                one.bug.name,
+                one.bug.test or "(none)",
+                *(_percent(rate) for rate in (one.named, one.by_bound, one.by_two_sided)),
+                "ok" if one.found else "[red]missed[/red]",
+            )
     correct = (_percent(rate) for rate in (verdict.correct_by_bound, verdict.correct_by_two_sided))
     bugs.add_section()
-    bugs.add_row("(nothing broken)", "", "", "", *correct, "")
+    bugs.add_row("(nothing broken)", "", "", *correct, "")
     console.print(bugs)
-    alarms = Table("test", "alarms", "rate", "95 % interval", "", title="false alarms on the correct mechanism")
+    alarms = Table("test", "alarms", "rate", "95 % interval", "verdict", title="false alarms on the correct mechanism")
     for alarm in verdict.false_alarms:
         alarms.add_row(
             alarm.test,
