@@ -24,12 +24,17 @@ def claim(
     as_json: AsJson = False,
 ) -> None:
     """Promised epsilon of repeated releases: Opacus' PRV value and dp-accounting's PLD bracket (user, add/remove)."""
+    from coalmine.auditor.report.wording import brief
     from coalmine.protocol.accounting import pld_epsilon, prv_epsilon
     from coalmine.protocol.privacy import Mechanism
 
     Mechanism(q=q, sigma=sigma, delta=delta)
     lower, upper = pld_epsilon(q, sigma, rounds, delta)
-    answer({"prv": prv_epsilon(q, sigma, rounds, delta), "pld": {"lower": lower, "upper": upper}}, as_json)
+    answer(
+        {"prv": prv_epsilon(q, sigma, rounds, delta), "pld": {"lower": lower, "upper": upper}},
+        as_json,
+        f"promised ε at δ = {brief(delta)} · neighbours: add/remove · unit: user · exact, between the two PLD values",
+    )
 
 
 @app.command("eps-lower")
@@ -46,12 +51,17 @@ def eps_lower(
     """Clopper-Pearson lower bound on epsilon from error counts at one threshold that was fixed beforehand (formal)."""
     from coalmine.auditor.eps_bound import Split
     from coalmine.auditor.eps_bound import eps_lower as bound
+    from coalmine.auditor.report.wording import brief
     from coalmine.protocol.errors import StudyError, nearest
 
     if split not in tuple(Split):
         raise StudyError(f"unknown split {split!r}", where="--split", remedy=nearest(split, tuple(Split)))
     found = bound(tp, fp, n1, n0, delta, alpha, Split(split))
-    answer({"eps_lower": found.eps_lower}, as_json)
+    answer(
+        {"eps_lower": found.eps_lower},
+        as_json,
+        f"lower bound, {_confidence(alpha)}, δ = {brief(delta)} · neighbours and unit: those of the trials · formal",
+    )
 
 
 @app.command("clopper-pearson")
@@ -64,7 +74,11 @@ def clopper_pearson(
     """One-sided Clopper-Pearson bounds on a probability."""
     from coalmine.auditor import clopper_pearson as bounds
 
-    answer({"lower": float(bounds.lower(x, n, gamma)), "upper": float(bounds.upper(x, n, gamma))}, as_json)
+    answer(
+        {"lower": float(bounds.lower(x, n, gamma)), "upper": float(bounds.upper(x, n, gamma))},
+        as_json,
+        f"bounds on a probability, {_confidence(gamma)} each · formal",
+    )
 
 
 @app.command()
@@ -75,8 +89,13 @@ def gdp(
 ) -> None:
     """Epsilon of mu-GDP at delta."""
     from coalmine.auditor.gdp import eps
+    from coalmine.auditor.report.wording import brief
 
-    answer({"eps": eps(mu, delta)}, as_json)
+    answer(
+        {"eps": eps(mu, delta)},
+        as_json,
+        f"ε at δ = {brief(delta)} · neighbours and unit: those of mu · exact for mu-GDP",
+    )
 
 
 @app.command("one-run")
@@ -91,11 +110,18 @@ def one_run(
     """One-run audits: Steinke et al. 2023 (formal) and the GDP reading of Mahloujifar et al. 2024 (heuristic)."""
     from coalmine.auditor.gdp import eps
     from coalmine.auditor.one_run import Guesses, gdp_mu_lower, steinke_eps_lower
+    from coalmine.auditor.report.wording import brief
+    from coalmine.protocol.privacy import Assurance
 
     seen = Guesses(canaries, guesses, correct)
     mu = gdp_mu_lower(seen, level)
     answer(
-        {"steinke": {"eps": steinke_eps_lower(seen, delta, level)}, "fdp": {"mu": mu, "eps": eps(mu, delta)}}, as_json
+        {
+            "steinke": {"eps": steinke_eps_lower(seen, delta, level), "assurance": Assurance.FORMAL.value},
+            "fdp": {"mu": mu, "eps": eps(mu, delta), "assurance": Assurance.HEURISTIC.value},
+        },
+        as_json,
+        f"lower bounds, {_confidence(level)} each, δ = {brief(delta)} · neighbours: add/remove one canary",
     )
 
 
@@ -137,6 +163,8 @@ def feature_match(
             "exact_eps": eps_lower(found, train, coins, alpha),
         },
         as_json,
+        f"lower bounds, {_confidence(alpha)} each (eps_printed: {_confidence(min(2 * alpha, 1.0))}), δ = 0"
+        " · neighbours: add/remove · unit: user · formal",
     )
     if not exact:
         typer.echo("too many values for the exact law: the exact numbers are Chernoff bounds, still valid", err=True)
@@ -155,4 +183,13 @@ def user_match(
     from coalmine.auditor.disclosure.user_match import eps_lower
 
     coins = Assignment(AssignmentKind.BERNOULLI, p, max(guesses, 0), 0)
-    answer({"eps": eps_lower(guesses, correct, coins, alpha)}, as_json)
+    answer(
+        {"eps": eps_lower(guesses, correct, coins, alpha)},
+        as_json,
+        f"lower bound, {_confidence(alpha)}, δ = 0 · neighbours: add/remove · unit: user · formal",
+    )
+
+
+def _confidence(alpha: float) -> str:
+    """Not in whole percents: 0.25 % failure is 99.75 % confidence."""
+    return f"{100 * (1 - alpha):.10g} % confidence"

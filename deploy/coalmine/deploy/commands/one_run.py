@@ -52,10 +52,16 @@ def one_run_plan(
     from dataclasses import asdict
 
     from coalmine.auditor.one_run_plan import plan
+    from coalmine.auditor.report.wording import brief, percent
     from coalmine.protocol.privacy import Mechanism
     from coalmine.protocol.randomness import Purpose, stream
 
     mechanism = Mechanism(q=q, sigma=sigma, delta=delta, votes_per_record=votes_per_record)
     rng = stream(0, Purpose.MONTE_CARLO, user="one-run plan")
     found = plan(mechanism, releases, target, level, rng, probes_each=probes_each, power=power, limit=limit)
-    answer(asdict(found), as_json)
+    answer(
+        asdict(found),
+        as_json,
+        f"an estimate for the best case; eps: Steinke's lower bound, {percent(1 - level)} confidence,"
+        f" δ = {brief(delta)} · neighbours: add/remove · unit: user · formal",
+    )

@@ -12,8 +12,12 @@ import typer
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 
-def answer(values: dict[str, Any], as_json: bool) -> None:
-    """Print values as strict JSON (infinite values as null), or one line each."""
+def answer(values: dict[str, Any], as_json: bool, meaning: str = "") -> None:
+    """Print values as strict JSON (infinite values as null), or one line each.
+
+    Args:
+        meaning: without which the numbers mean nothing (level, adjacency, unit, assurance), for people.
+    """
     if as_json:
         sys.stdout.write(json.dumps(_strict(values), allow_nan=False) + "\n")
         return
@@ -22,6 +26,8 @@ def answer(values: dict[str, Any], as_json: bool) -> None:
     console = Console()
     for line in _lines(values):
         console.print(line, highlight=True)
+    if meaning:
+        console.print(meaning, style="dim", highlight=False)
 
 
 def _lines(values: dict[str, Any], prefix: str = "") -> list[str]:
