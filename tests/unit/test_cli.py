@@ -67,15 +67,32 @@ def test_one_run(coalmine):
     seen = Guesses(1000, 100, 95)
     mu = gdp_mu_lower(seen, 0.1)
     assert answer(coalmine, "calc one-run --canaries 1000 --guesses 100 --correct 95 --delta 1e-5 --level 0.1") == {
-        "steinke": {"eps": steinke_eps_lower(seen, 1e-5, 0.1)},
-        "fdp": {"mu": mu, "eps": gdp.eps(mu, 1e-5)},
+        "steinke": {"eps": steinke_eps_lower(seen, 1e-5, 0.1), "assurance": "formal"},
+        "fdp": {"mu": mu, "eps": gdp.eps(mu, 1e-5), "assurance": "heuristic"},
     }
 
 
-def test_people_get_one_line_a_value(coalmine):
-    line = "calc clopper-pearson --x 3 --n 4 --gamma 0.01"
+def test_people_get_one_line_a_value_and_what_the_values_are(coalmine):
+    line = "calc clopper-pearson --x 3 --n 4 --gamma 0.0025"
     _, out, _ = coalmine(*line.split())
-    assert [shown.partition(" = ")[0] for shown in out.splitlines()] == ["lower", "upper"]
+    *values, meaning = out.splitlines()
+    assert [shown.partition(" = ")[0] for shown in values] == ["lower", "upper"]
+    assert meaning == "bounds on a probability, 99.75 % confidence each · formal"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("claim --q 0.1 --sigma 1", "δ = 1e-5 add/remove user exact"),
+        ("eps-lower --tp 90 --fp 5 --n1 100 --n0 110 --alpha 0.1", "90 % δ = 1e-5 neighbours unit formal"),
+        ("gdp --mu 1", "δ = 1e-5 neighbours unit exact"),
+        ("one-run --canaries 100 --guesses 20 --correct 19", "95 % δ = 1e-5 add/remove formal heuristic"),
+        ("user-match --guesses 20 --correct 20", "95 % δ = 0 add/remove user formal"),
+    ],
+)
+def test_people_are_told_level_adjacency_and_assurance(coalmine, line, said):
+    _, out, _ = coalmine("calc", *line.split())
+    assert [word for word in said.split() if word not in out] == []
 
 
 def test_undefined_values_are_null_in_json(capsys):
@@ -148,6 +165,9 @@ def test_init_writes_a_study_that_can_be_read(coalmine, tmp_path):
 def test_describe_shows_no_record(coalmine, tmp_path):
     path = tmp_path / "users.csv"
     path.write_text("user,text\na,very private words\na,more of them\nb,and these\n")
+    _, shown, _ = coalmine("data", "describe", path)
+    assert "records of fewer than 2 words" in shown
+    assert "records over 2,000 characters" in shown
     found = answer(coalmine, f"data describe {path}")
     assert found["users"] == 2
     for out in (json.dumps(found), coalmine("data", "describe", path)[1]):

@@ -11,12 +11,10 @@ import typer
 from coalmine.deploy.commands import one_run
 from coalmine.deploy.commands.output import AsJson, answer
 
-app = typer.Typer(no_args_is_help=True, help="Audit votes that you bring.")
-
-
-@app.callback()
-def audit() -> None:
-    """Audit votes that you bring."""
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Audits of what you bring or name: votes, synthetic data, canaries of a study, federated training.",
+)
 
 
 @app.command()

@@ -27,6 +27,7 @@ def describe(
     as_json: AsJson = False,
 ) -> None:
     """Users, records per user, labels, duplicates and problems. No record is printed."""
+    from coalmine.clients.data.describe import LONG_CHARACTERS, SHORT_WORDS
     from coalmine.clients.data.describe import describe as look
     from coalmine.clients.data.files import FileSource
     from coalmine.clients.data.load import examine
@@ -43,6 +44,15 @@ def describe(
     from rich.console import Console
     from rich.table import Table
 
+    words = {
+        "short": f"records of fewer than {SHORT_WORDS} words",
+        "long": f"records over {LONG_CHARACTERS:,} characters",
+        "blank": "records without text",
+        "with_controls": "records with control characters",
+        "repeated_within": "records that repeat one of the same user",
+        "repeated_across": "texts that several users hold",
+        "users_with_at_least": "users with at least so many different records",
+    }
     table = Table("", "", show_header=False, title=seen.source, title_justify="left")
     for key, value in values.items():
         if key in ("source", "problems"):
@@ -51,7 +61,7 @@ def describe(
             value = ", ".join(f"{name}: {number:g}" for name, number in value.items())
         elif isinstance(value, tuple | list):
             value = ", ".join(f"{name} ({number})" for name, number in value)
-        table.add_row(key.replace("_", " "), str(value))
+        table.add_row(words.get(key, key.replace("_", " ")), str(value))
     console = Console()
     console.print(table)
     for problem in seen.problems:
