@@ -34,7 +34,7 @@ def environment(home):
     lines = (ROOT / "deploy" / "flower.env").read_text().splitlines()
     quiet = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
     path = os.pathsep.join([str(_BIN), os.environ["PATH"]])
-    return {**os.environ, **quiet, "PATH": path, "FLWR_HOME": str(home), "OMP_NUM_THREADS": "1"}
+    return {**os.environ, **quiet, "PATH": path, "FLWR_HOME": str(home), "HOME": str(home), "OMP_NUM_THREADS": "1"}
 
 
 def free_ports(count):
@@ -112,6 +112,38 @@ def test_separate_processes_train_the_model_that_one_process_trains(tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr + logs
         assert result.exists(), done.stdout + logs
         assert all(process.poll() is None for process in processes), logs
+    assert np.array_equal(np.load(result)["theta"], in_process())
+
+
+def test_flwr_run_simulates_the_same_federation(tmp_path):
+    """`flwr run .` on a SuperLink that simulates its nodes: it ends with the test, listens here, and calls nobody."""
+    (link,) = free_ports(1)
+    # Without this file Ray's API server, which Flower's simulation starts, asks cloud metadata addresses where it runs.
+    (tmp_path / "ray_bootstrap_config.yaml").write_text("provider: {type: local}\n")
+    (tmp_path / "config.toml").write_text(
+        f'[superlink]\ndefault = "test"\n\n[superlink.test]\naddress = "127.0.0.1:{link}"\ninsecure = true\n'
+    )
+    result = tmp_path / "model.npz"
+    with ExitStack() as stack:
+        address = ("--insecure", "--simulation", "--host", "127.0.0.1", "--port", str(link))
+        quiet = ("--disable-runtime-dependency-installation", "--database", str(tmp_path / "state.db"))
+        process = started(stack, [_BIN / "flower-superlink", *address, *quiet], tmp_path, tmp_path / "link.log")
+        wait_for(link)
+        settings = written({**_SETTINGS, "result": str(result)})
+        nodes = ("--federation-config", "num-supernodes=3 client-resources-num-cpus=1 init-args-num-cpus=2")
+        done = subprocess.run(
+            [_BIN / "flwr", "run", ".", "test", "--stream", "--run-config", settings, *nodes],
+            env=environment(tmp_path),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        log = (tmp_path / "link.log").read_text(errors="replace")[-5000:]
+        assert done.returncode == 0, done.stdout + done.stderr + log
+        assert result.exists(), done.stdout + log
+        assert process.poll() is None, log
+    assert process.poll() is not None
     assert np.array_equal(np.load(result)["theta"], in_process())
 
 
