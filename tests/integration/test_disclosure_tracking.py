@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter
@@ -55,6 +56,10 @@ def test_every_finding_can_be_read_back(audited):
             assert logged[name].data.params == run.params
             assert logged[name].data.metrics == run.metrics
             assert run.tags.items() <= logged[name].data.tags.items()
+        (table,) = json.loads(logged[audit.name].data.tags["mlflow.loggedArtifacts"])
+        assert table["path"] == "tables/tests.json"
+        local = client.download_artifacts(logged[audit.name].info.run_id, table["path"])
+        assert "test" in json.loads(Path(local).read_text())["columns"]
 
 
 def test_no_private_text_is_kept(audited):

@@ -16,6 +16,7 @@ from coalmine.auditor.one_run_runs import one_run_runs
 from coalmine.auditor.report import one_run as report
 from coalmine.auditor.report.one_run_figure import readings
 from coalmine.auditor.report.wording import down
+from coalmine.auditor.runs import stage_metrics
 from coalmine.protocol.errors import StorageError
 
 
@@ -112,3 +113,8 @@ def test_the_run_has_every_reading_with_its_assurance_and_no_score(found):
     assert run.metrics["cohort/expected"] == pytest.approx(120)
     assert str(found.audit.inside[0]) not in json.dumps(asdict(run))
     assert [row["assurance"] for row in report.records(found)] == ["formal", *["heuristic"] * 3]
+
+
+def test_stages_are_metrics_with_readable_names():
+    seconds = {"embed users' records": 1.5, "round 2: vote": 0.5}
+    assert stage_metrics(seconds) == {"seconds/embed-users-records": 1.5, "seconds/round-2-vote": 0.5}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from coalmine.auditor.one_run_audit import OneRunStudy
-from coalmine.auditor.runs import Run, run_of
+from coalmine.auditor.runs import Run, run_of, stage_metrics
 
 
 def one_run_runs(found: OneRunStudy) -> tuple[Run, ...]:
@@ -19,7 +19,7 @@ def one_run_runs(found: OneRunStudy) -> tuple[Run, ...]:
         "one-run/correct": audit.guesses.correct,
         "one-run/p_value": audit.claim_p_value,
         **{f"eps/lower/{one.method}": one.eps_lower for one in audit.evidence},
-        **{f"seconds/{stage}": seconds for stage, seconds in found.seconds.items()},
+        **stage_metrics(found.seconds),
     }
     if audit.sigma_rejected is not None:
         metrics["one-run/sigma_rejected"] = audit.sigma_rejected

@@ -49,7 +49,7 @@ def runs(audit: RoundAudit, round: int = 1) -> tuple[Run, ...]:
     """The study's run, then its children: the round and every attack, in order."""
     params, metrics, tags = _params(audit), _round_metrics(audit), _study_tags(audit)
     return (
-        run_of(audit.study, "study", round, params, metrics | _seconds(audit), tags),
+        run_of(audit.study, "study", round, params, metrics | stage_metrics(audit.seconds), tags),
         run_of(f"round {round}", "round", round, params, metrics, tags),
         *(_attack(audit, row, round) for row in rows(audit)),
     )
@@ -194,8 +194,10 @@ def _row_metrics(row: Row) -> dict[str, float]:
     }
 
 
-def _seconds(audit: RoundAudit) -> dict[str, float]:
-    return {f"seconds/{stage}": seconds for stage, seconds in audit.seconds.items()}
+def stage_metrics(seconds: Mapping[str, float]) -> dict[str, float]:
+    """Wall-clock time by stage: "embed users' records" is ``seconds/embed-users-records``."""
+    slug = {stage: re.sub(r"[^a-z0-9]+", "-", stage.replace("'", "").lower()).strip("-") for stage in seconds}
+    return {f"seconds/{slug[stage]}": value for stage, value in seconds.items()}
 
 
 def _attack(audit: RoundAudit, row: Row, round: int) -> Run:

@@ -52,7 +52,7 @@ def disclosures(
     seed: Annotated[int, typer.Option(help="Of ties, splits and permutations.", min=0)] = 0,
     name: Annotated[str, typer.Option(help="Of the audit, in reports and MLflow.")] = "disclosures",
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Track it beside the report.")] = True,
-    team: Annotated[str, typer.Option(help="The MLflow experiment is <team>/<name>.")] = "local",
+    team: Annotated[str, typer.Option(help="The MLflow experiment is <team>/<name>.")] = "default",
     as_json: AsJson = False,
 ) -> None:
     """Does synthetic data give away its training users? Needs training and held-out records and the output, no model.
