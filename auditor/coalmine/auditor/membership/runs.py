@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from coalmine.auditor.membership.result import Arm, Audited, MembershipAudit, Subject, Trained
-from coalmine.auditor.runs import Run
+from coalmine.auditor.runs import Run, stage_metrics
 from coalmine.protocol.privacy import Claim
 
 
@@ -16,7 +16,7 @@ def trained_runs(found: Trained) -> tuple[Run, ...]:
     """One run; the step of its metrics is the number of noised steps."""
     metrics = {**_claimed(found.claim), "utility/accuracy": found.accuracy}
     metrics |= {"utility/accuracy/before": found.accuracy_before}
-    metrics |= {f"seconds/{name}": value for name, value in found.seconds.items()}
+    metrics |= stage_metrics(found.seconds)
     params = {"mode": found.mode, "clients": str(found.clients), "rounds": str(found.rounds), **_knobs(found.claim)}
     tags = {"kind": "training", "trust": found.trust, **_tags(found.claim)}
     return (_run(found.study, found.claim.rounds, params, metrics, tags | _facts(found.facts)),)

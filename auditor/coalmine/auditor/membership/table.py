@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coalmine.auditor.membership.result import Arm, Audited, MembershipAudit, Subject, Trained
-from coalmine.auditor.report.wording import down
+from coalmine.auditor.report.wording import brief, down
 from coalmine.protocol.finding import Verdict
 from coalmine.protocol.privacy import Assurance, Claim
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def promise(claim: Claim) -> str:
     """The claim with its numbers and qualifiers."""
     return (
-        f"claim ε ≤ {claim.eps_pld_upper:.4f} (PLD; PRV {claim.eps_prv:.3f}) at δ = {claim.delta:g} after"
+        f"claim ε ≤ {claim.eps_pld_upper:.4f} (PLD; PRV {claim.eps_prv:.3f}) at δ = {brief(claim.delta)} after"
         f" {claim.rounds} steps, q = {claim.q:g}, σ = {claim.sigma:g}; one {claim.unit}, {claim.adjacency},"
         f" {claim.assurance}; the attacker sees {claim.threat_model}"
     )
