@@ -20,7 +20,7 @@ def shown(renderable, width=80):
 
 def test_every_number_comes_with_its_qualifiers():
     page = shown(audit_rich(membership()))
-    qualifiers = ("formal", "heuristic", "add/remove", "record", "δ = 1e-05", "PLD", "PRV", "ceiling", "dropped")
+    qualifiers = ("formal", "heuristic", "add/remove", "record", "δ = 1e-5", "PLD", "PRV", "ceiling", "dropped")
     for word in (*qualifiers, "A note."):
         assert word in page, word
     assert "no contradiction found" in page
