@@ -1,7 +1,8 @@
 """The Gaussian reading where its model is true, and where it is not.
 
 Counts are compared with the 1e-8 quantile of the binomial at the nominal level. Two-sided: without its margin the fit
-exceeds the truth every other time, and the reading finds what is there.
+exceeds the truth most of the time (two spreads never come out alike, and any difference adds to epsilon), and the
+reading finds what is there.
 """
 
 import numpy as np
@@ -49,7 +50,7 @@ def test_full_participation_is_read_within_its_margin_and_better_than_by_countin
         fitted += found.details["eps_fitted"] > truth
         better += found.eps_lower > steinke_eps_lower(guess(scores, included, say, say), DELTA, LEVEL)
     assert wrong <= AT_MOST
-    assert 0.3 < fitted / REPETITIONS < 0.7
+    assert fitted > 0.8 * REPETITIONS
     assert better > 0.9 * REPETITIONS
 
 

@@ -32,7 +32,8 @@ def gaussian_reading(inside: Array, outside: Array, delta: float, level: float) 
     A pair fits if its shift of means is at least Welch's lower limit (at ``level / 2``) and both its standard
     deviations lie in their chi-squared intervals (at ``level / 4`` each). If both groups are independent Gaussian
     samples, the true pair fits with probability ``1 - level``, and its epsilon is at least the one given. Details hold
-    the point estimate ``eps_fitted`` and the p-values of Jarque and Bera's test that each group is Gaussian.
+    the point estimate ``eps_fitted``, which mostly lies above the truth since two deviations never come out alike, and
+    the p-values of Jarque and Bera's test that each group is Gaussian.
 
     Args:
         inside, outside: scores of canaries that were included, and that were not. delta: in (0, 1). level: in (0, 1).
