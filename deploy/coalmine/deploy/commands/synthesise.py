@@ -86,9 +86,7 @@ def synthesise(
         public_texts=public_texts,
         model=model,
         schedule=Schedule(epochs=epochs),
-        budget=Budget(
-            epsilon=eps, delta=delta, unit=_one_of(PrivacyUnit, unit, "--unit"), steps=steps, batch=batch
-        ),
+        budget=Budget(epsilon=eps, delta=delta, unit=_one_of(PrivacyUnit, unit, "--unit"), steps=steps, batch=batch),
         asking=Asking(temperature=temperature),
         canaries=CanaryOrder(canaries, canary_repetitions, references, perplexity=canary_perplexity),
     )
