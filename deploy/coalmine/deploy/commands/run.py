@@ -37,6 +37,4 @@ def run(
     from coalmine.deploy.studio import conduct
     from coalmine.deploy.study_file import read_study
 
-    conduct(
-        read_study(study, overrides or ()), as_json, resume=resume, accept_changes=accept_changes, replace=force
-    )
+    conduct(read_study(study, overrides or ()), as_json, resume=resume, accept_changes=accept_changes, replace=force)
