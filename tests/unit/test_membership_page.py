@@ -1,13 +1,17 @@
 """The page and the figures of a training audit."""
 
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
-from fakes.membership import everything, one_study, swept
+from fakes.membership import everything, membership, one_study, swept
 
+from coalmine.auditor.membership.disparate import Disparity, impact
 from coalmine.auditor.membership.report import publish as publishing
 from coalmine.auditor.membership.report.page import render
 from coalmine.auditor.membership.report.wording import failures, helped
+from coalmine.auditor.membership.result import Audited
 from coalmine.auditor.membership.runs import audited_records, audited_runs
 from coalmine.auditor.report.style import svg
 
@@ -34,7 +38,7 @@ def test_the_page_is_one_file_and_says_where_the_filter_fails():
 
 
 def test_a_group_that_keeps_its_leak_is_named_and_a_canary_that_loses_it_is_not():
-    (told,) = failures(everything())
+    told, *_ = failures(everything())
     assert told.startswith("group of 9 in gradient space")
     assert "does not help" in told
     (good,) = helped(everything())
@@ -42,8 +46,6 @@ def test_a_group_that_keeps_its_leak_is_named_and_a_canary_that_loses_it_is_not(
 
 
 def test_without_a_group_the_page_says_that_none_was_tried():
-    from fakes.membership import membership
-
     assert "were not tried" in failures(membership())[-1]
 
 
@@ -75,3 +77,13 @@ def test_a_sweep_is_one_page_and_its_runs_are_a_tree():
     runs = audited_runs(found)
     assert [run.parent for run in runs] == [None, None, 1, 1, 1, 1, None, 6, 6, 6, 6]
     assert runs[6].params["sweep.training.eps"] == "2.0"
+
+
+def test_a_minority_that_pays_is_named():
+    flags, group = np.tile(np.arange(20) % 2 == 1, (3, 1)), np.arange(20) % 2
+    seen = impact(flags, group, group, ~flags, np.ones_like(flags), group)
+    audit = replace(membership(), arms=(), disparate=(Disparity(0.05, seen, 3),))
+    told = failures(audit)[0]
+    assert told.startswith("group 1 (minority 5 %): the filter drops 100 % of its samples, against 0 % elsewhere")
+    assert told.endswith("from 1.000 to 0.000.")
+    assert publishing.FIGURES["epsilons"](Audited("made-up", (), (({}, audit),))) is None

@@ -34,8 +34,13 @@ def headline(subject: Subject) -> float | None:
     return named[0].mean if named else None
 
 
-def epsilons(found: Audited) -> Figure:
-    """Bounds with and without filter: over the claim where there are several, else one row for each canary."""
+def epsilons(found: Audited) -> Figure | None:
+    """Bounds with and without filter: over the claim where there are several, else one row for each canary.
+
+    ``None`` where no canary was tested.
+    """
+    if not any(arm.subjects for _, audit in found.points for arm in audit.arms):
+        return None
     claims = {audit.claim.eps_pld_upper for _, audit in found.points}
     return _over_claims(found) if len(claims) > 1 else _rows(found.points[-1][1])
 
@@ -166,7 +171,7 @@ def drops(found: Audited) -> Figure | None:
         title(
             figure,
             "When the filter takes the canary",
-            "models that hold it; a canary taken late has been learned already",
+            "models that hold it; late means learned already; a canary that is never taken has no line",
         )
     return figure
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from coalmine.auditor.membership.disparate import Disparity
 from coalmine.auditor.membership.report.privacy_figures import FILTERED, formal, headline
 from coalmine.auditor.membership.result import Audited, MembershipAudit, Subject
 from coalmine.auditor.report.wording import down, percent
 
 _STAYS = 0.5
 """Of the reading without the filter: what is left above it counts as not helped."""
+_SMALL, _FAR = 0.1, 2.0
+"""A subgroup pays where the filter takes more than a tenth of it, and more than twice the share of another."""
 _NOISE = 0.5
 """A GDP reading below this is what silence gives now and then."""
 
@@ -41,12 +44,26 @@ def failures(audit: MembershipAudit) -> tuple[str, ...]:
                 f"{after.name}: the GDP reading (heuristic) is {down(one, 2)} without the filter and {down(other, 2)}"
                 f" with it{_proved(after)}{_taken(after)}. The filter does not help here."
             )
+    told += [sentence for one in audit.disparate for sentence in _unfair(one)]
     if not any(after.name.startswith("group of") for _, after in pairs):
         told.append(
             "Groups in gradient space, sized just below what the filter takes, were not tried (training.audit.group)."
             " Published results show that the filter does not help against them (ε 27.26 with and without it)."
         )
     return tuple(told)
+
+
+def _unfair(found: Disparity) -> list[str]:
+    """Subgroups of which the filter takes a far larger share than of the one that loses least."""
+    seen = found.impact
+    least = min(one.mean for one in seen.dropped)
+    of = "" if found.minority is None else f" (minority {100 * found.minority:g} %)"
+    return [
+        f"{gone.of}{of}: the filter drops {100 * gone.mean:.0f} % of its samples, against {100 * least:.0f} %"
+        f" elsewhere; its accuracy goes from {before.mean:.3f} to {after.mean:.3f}."
+        for gone, after, before in zip(seen.dropped, seen.accuracy, seen.accuracy_unfiltered, strict=True)
+        if gone.mean > max(_SMALL, _FAR * least)
+    ]
 
 
 def helped(audit: MembershipAudit) -> tuple[str, ...]:
