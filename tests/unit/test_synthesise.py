@@ -256,7 +256,7 @@ def test_canaries_are_users_of_one_split_and_begin_like_nobody_in_either(tmp_pat
         ({"canaries": 4, "canary_repetitions": 0}, "repetitions"),
         ({"canaries": 4, "references": 5}, "references"),
         ({"canaries": 400}, "fewer canaries"),
-        ({"epsilon": 0.0}, "epsilon"),
+        ({"eps": 0.0}, "epsilon"),
         ({"data": "no-such-file.csv"}, "no such file"),
     ],
 )
