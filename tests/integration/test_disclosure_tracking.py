@@ -35,7 +35,7 @@ def audited(tmp_path_factory):
     how = ("--classes", "regurgitation", "--assignment", "bernoulli", "--out", str(folder / "out"), "--team", "privacy")
     coalmine = (sys.executable, "-c", "from coalmine.deploy.cli import main; main()")
     ended = subprocess.run(
-        [*coalmine, "audit", "disclosures", *files, *how], capture_output=True, text=True, timeout=240, check=False
+        [*coalmine, "audit", "disclosures", *files, *how], capture_output=True, text=True, timeout=600, check=False
     )
     assert ended.returncode == 0, ended.stderr
     return folder / "out"

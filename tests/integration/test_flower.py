@@ -46,7 +46,7 @@ def free_ports(count):
 
 
 def wait_for(port):
-    until = time.monotonic() + 120
+    until = time.monotonic() + 300
     while time.monotonic() < until:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
