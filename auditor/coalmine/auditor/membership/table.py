@@ -11,6 +11,7 @@ from coalmine.protocol.privacy import Assurance, Claim
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
 
 
 def promise(claim: Claim) -> str:
@@ -114,19 +115,25 @@ def highest(subject: Subject) -> float | None:
     return max(ceilings, default=None)
 
 
-def _label_only(found: MembershipAudit) -> RenderableType:
+def _plain_table(title: str | None = None) -> Table:
     from rich import box
     from rich.table import Table
 
-    first = found.label_only[0]
-    table = Table(
-        title=f"labels only, heuristic: {first.canaries} mislabeled, {first.models} models, {first.views} views",
+    return Table(
+        title=title,
         title_justify="left",
         title_style="",
         header_style="bold",
         box=box.SIMPLE_HEAD,
         padding=0,
         show_edge=False,
+    )
+
+
+def _label_only(found: MembershipAudit) -> RenderableType:
+    first = found.label_only[0]
+    table = _plain_table(
+        f"labels only, heuristic: {first.canaries} mislabeled, {first.models} models, {first.views} views"
     )
     table.add_column("defence")
     for rate in first.rates:
@@ -139,18 +146,7 @@ def _label_only(found: MembershipAudit) -> RenderableType:
 
 
 def _disparate(found: MembershipAudit) -> RenderableType:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(
-        title="who pays, heuristic (group 1 is the minority)",
-        title_justify="left",
-        title_style="",
-        header_style="bold",
-        box=box.SIMPLE_HEAD,
-        padding=0,
-        show_edge=False,
-    )
+    table = _plain_table("who pays, heuristic (group 1 is the minority)")
     for name in ("minority", "of whom", "samples", "dropped", "accuracy", "unfiltered"):
         table.add_column(name, justify="left" if name == "of whom" else "right")
     for one in found.disparate:
@@ -163,11 +159,8 @@ def _disparate(found: MembershipAudit) -> RenderableType:
 
 
 def _table(methods: tuple[str, ...], rows: list[tuple[Arm, Subject]]) -> RenderableType:
-    from rich import box
-    from rich.table import Table
-
     first = rows[0][1].findings[0].evidence
-    table = Table(header_style="bold", box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    table = _plain_table()
     table.add_column("filter", min_width=6)
     table.add_column(
         "canary", min_width=max(len(subject.name) for _, subject in rows) if len(rows[0][1].name) < 16 else None

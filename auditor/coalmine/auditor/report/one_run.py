@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from coalmine.auditor.report.page import page, picture
 from coalmine.auditor.report.pictures import write_figure
 from coalmine.auditor.report.record import strict
 from coalmine.auditor.report.wording import attacker, brief, down, percent, promise, qualifiers, releases
-from coalmine.auditor.report.write import write_text
+from coalmine.auditor.report.write import write_json, write_text
 from coalmine.protocol.finding import Verdict
 
 if TYPE_CHECKING:
@@ -138,8 +137,7 @@ def publish(found: OneRunStudy, folder: Path) -> Path:
     """
     drawing = write_figure(readings(found), "one-run", folder)
     report = write_text(folder / "report.html", _page(found, drawing))
-    document = json.dumps(to_json(found), allow_nan=False, ensure_ascii=False, indent=1)
-    write_text(folder / "one-run.json", document + "\n")
+    write_json(folder / "one-run.json", to_json(found))
     return report
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from coalmine.auditor.report.write import write_text
+from coalmine.auditor.report.write import json_text, write_text
 from coalmine.auditor.result import RoundAudit
 from coalmine.protocol.errors import StorageError
 
@@ -67,7 +67,7 @@ def from_json(document: dict[str, Any]) -> RoundAudit:
 
 def dumps(audit: RoundAudit) -> str:
     """The text of ``findings.json``."""
-    return json.dumps(to_json(audit), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+    return json_text(to_json(audit))
 
 
 def write(audit: RoundAudit, folder: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from coalmine.auditor.report.pictures import write_figure
 from coalmine.auditor.report.record import strict
 from coalmine.auditor.report.rounds_figure import privacy_and_utility
 from coalmine.auditor.report.wording import ROUNDED, down, percent, qualifiers, weakness
-from coalmine.auditor.report.write import write_text
+from coalmine.auditor.report.write import write_json, write_text
 from coalmine.auditor.rounds.study import RoundsAudit, contradicted, largest, verdict
 from coalmine.auditor.utility.result import Repeated
 from coalmine.protocol.finding import Verdict
@@ -188,8 +187,7 @@ def publish(audit: RoundsAudit, folder: Path) -> Path:
     """
     drawing = write_figure(privacy_and_utility(audit), "rounds", folder)
     written = write_text(folder / "rounds.html", _page(audit, drawing))
-    document = json.dumps(to_json(audit), allow_nan=False, ensure_ascii=False, indent=1)
-    write_text(folder / "rounds.json", document + "\n")
+    write_json(folder / "rounds.json", to_json(audit))
     return written
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from coalmine.auditor.report.pictures import write_figure
 from coalmine.auditor.report.style import CLAIM, GRID, QUIET, canvas, look, title
 from coalmine.auditor.report.summary import rows
 from coalmine.auditor.report.wording import down, percent, qualifiers
-from coalmine.auditor.report.write import write_text
+from coalmine.auditor.report.write import write_json, write_text
 from coalmine.auditor.sweep import Sweep, SweepPoint, Value
 from coalmine.protocol.finding import Verdict
 
@@ -157,7 +156,7 @@ def publish(sweep: Sweep, folder: Path) -> Path:
     """
     drawing = write_figure(figure(sweep), "sweep", folder)
     report = write_text(folder / "report.html", _page(sweep, drawing))
-    write_text(folder / "sweep.json", json.dumps(to_json(sweep), allow_nan=False, ensure_ascii=False, indent=1) + "\n")
+    write_json(folder / "sweep.json", to_json(sweep))
     return report
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from coalmine.protocol.errors import StorageError
 
@@ -38,3 +41,21 @@ def write_text(path: Path, text: str) -> Path:
         StorageError: no space, no permission, no such folder.
     """
     return write_bytes(path, text.encode())
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> Path:
+    """:func:`write_text` of :func:`json_text`.
+
+    Raises:
+        StorageError: no space, no permission, no such folder.
+    """
+    return write_text(path, json_text(document))
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """Strict JSON, as every result is written.
+
+    Raises:
+        ValueError: a number that is not finite.
+    """
+    return json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1) + "\n"

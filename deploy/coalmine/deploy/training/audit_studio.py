@@ -14,7 +14,7 @@ from coalmine.deploy.studio import tell_tracked
 from coalmine.deploy.study import Study
 from coalmine.deploy.training.checks import auditable
 from coalmine.deploy.training.prepare import Prepared, audit_facts, begin, prepared
-from coalmine.deploy.training.studio import opened, tell, track, write_findings
+from coalmine.deploy.training.studio import opened, tell, track
 from coalmine.protocol.errors import StudyError
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def conduct_audit(points: Points, as_json: bool, *, resume: bool = False) -> Non
     from coalmine.auditor.membership.result import audited_json
     from coalmine.auditor.membership.runs import audited_records, audited_runs
     from coalmine.auditor.membership.table import audited_rich
+    from coalmine.auditor.report.write import write_json
 
     study = points[0][1]
     with opened(study, "go on with --resume") as (console, stages, folder):
@@ -54,7 +55,7 @@ def conduct_audit(points: Points, as_json: bool, *, resume: bool = False) -> Non
             found = _audited(points, ready, folder, stages, resume=resume)
             with stages.stage("report"):
                 report = publish(found, folder)
-            write_findings(folder / AUDITED, audited_json(found))
+            write_json(folder / AUDITED, audited_json(found))
             tracked = track(study, audited_runs(found), audited_records(found), folder, stages)
         tell(audited_json(found), audited_rich(found), as_json)
         for _, audit in found.points:

@@ -8,7 +8,7 @@ from coalmine.protocol.dpsgd.terms import Mode
 from coalmine.protocol.errors import StudyError
 
 COLOURED = "coloured-digits"
-_NEED_PUBLIC = ("fgsm", "clipbkd", "defence_aware")
+NEED_PUBLIC = ("fgsm", "clipbkd", "defence_aware")
 
 
 def auditable(ready: Prepared) -> None:
@@ -23,7 +23,7 @@ def auditable(ready: Prepared) -> None:
             "shadow models train in gradient mode", where="training.mode", remedy="audit the gradient mode"
         )
     for name in section.canaries:
-        if name in _NEED_PUBLIC and len(ready.data.public) < 2:
+        if name in NEED_PUBLIC and len(ready.data.public) < 2:
             raise StudyError(
                 f"{name} needs a public reference model", where="training.data.public", remedy="set it above 1"
             )

@@ -12,6 +12,7 @@ from coalmine.auditor.membership.canaries import Canary
 from coalmine.auditor.membership.gradient_groups import just_below_the_filter
 from coalmine.clients.training.fast.shadows import Common, Reference, norms_at_filterings
 from coalmine.clients.training.plan import Plan
+from coalmine.deploy.training.checks import NEED_PUBLIC
 from coalmine.deploy.training.prepare import Prepared
 from coalmine.protocol.dpsgd.terms import Scope
 from coalmine.protocol.randomness import Purpose, stream
@@ -33,7 +34,7 @@ def craft(ready: Prepared, plan: Plan, start: Array | None, seed: int) -> tuple[
     reference: Reference | None = None
     found, notes = [], []
     for name in section.canaries:
-        if name in ("fgsm", "clipbkd", "defence_aware") and reference is None:
+        if name in NEED_PUBLIC and reference is None:
             reference = _reference(ready, seed)
         match name:
             case "blank":

@@ -31,6 +31,7 @@ def conduct_training(study: Study, as_json: bool, *, resume: bool = False) -> No
     from coalmine.auditor.membership.result import trained_json
     from coalmine.auditor.membership.runs import trained_runs
     from coalmine.auditor.membership.table import trained_rich
+    from coalmine.auditor.report.write import write_json
     from coalmine.deploy.training.train import train
 
     with opened(study, "go on with --resume") as (console, stages, folder):
@@ -38,7 +39,7 @@ def conduct_training(study: Study, as_json: bool, *, resume: bool = False) -> No
             found, ready = train(study, folder, stages, resume=resume)
             for notice in ready.notices:
                 console.print(notice, style="yellow", highlight=False)
-            write_findings(folder / TRAINED, trained_json(found))
+            write_json(folder / TRAINED, trained_json(found))
             tracked = track(study, trained_runs(found), [], folder, stages)
         tell(trained_json(found), trained_rich(found), as_json)
         tell_tracked(console, tracked)
@@ -60,13 +61,6 @@ def opened(study: Study, remedy: str) -> Iterator[tuple[Console, Stages, Path]]:
     except CoalmineError:
         remove_if_unused(folder)
         raise
-
-
-def write_findings(path: Path, document: dict[str, Any]) -> None:
-    """Strict JSON."""
-    from coalmine.auditor.report.write import write_text
-
-    write_text(path, json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1) + "\n")
 
 
 def track(study: Study, told: tuple[Run, ...], table: list[dict[str, Any]], folder: Path, stages: Stages) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from coalmine.auditor.disclosure.result import DisclosureAudit
-from coalmine.auditor.report.write import write_text
+from coalmine.auditor.report.write import json_text, write_text
 
 FORMAT = "coalmine disclosures 1"
 
@@ -27,7 +26,7 @@ def to_json(audit: DisclosureAudit) -> dict[str, Any]:
 
 def dumps(audit: DisclosureAudit) -> str:
     """The text of ``findings.json``. A number that is not finite would be an error: a result has none."""
-    return json.dumps(to_json(audit), allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+    return json_text(to_json(audit))
 
 
 def write(audit: DisclosureAudit, folder: Path) -> Path:
