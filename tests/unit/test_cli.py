@@ -206,7 +206,7 @@ def test_help_imports_nothing_heavy():
     assert status == "0"
     assert "typer" in modules
     assert not HEAVY & set(modules)
-    for verb in ("demo", "run", "init", "doctor", "calc", "audit", "data", "bank", "models"):
+    for verb in ("demo", "run", "report", "init", "doctor", "calc", "audit", "data", "bank", "models"):
         assert any(verb in line.split() for line in shown)
 
 

@@ -19,6 +19,7 @@ from coalmine.deploy.commands import (
     doctor,
     init,
     models,
+    report,
     run,
     selftest,
     synthesise,
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("run")(run.run)
+app.command("report")(report.report)
 app.command("init")(init.init)
 app.command("doctor")(doctor.doctor)
 app.command("selftest")(selftest.selftest)

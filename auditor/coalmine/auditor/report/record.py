@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -20,6 +20,9 @@ from coalmine.auditor.result import RoundAudit
 from coalmine.protocol.errors import StorageError
 
 FORMAT = "coalmine findings 1"
+Found = TypeVar("Found")
+_BESIDE = ("format", "verdict", "not_finite")
+"""Keys of a record that are no field of what it was written from."""
 
 
 @cache
@@ -46,21 +49,35 @@ def from_json(document: dict[str, Any]) -> RoundAudit:
     Raises:
         StorageError: another format, a missing, unknown or altered field.
     """
+    return restored(_adapter(), document, FORMAT, to_json)
+
+
+def restored(
+    adapter: TypeAdapter[Found], document: dict[str, Any], form: str, write: Callable[[Found], dict[str, Any]]
+) -> Found:
+    """What a record was written from.
+
+    Args:
+        form: the only format that is read. write: makes the record; the document must be what it would make.
+
+    Raises:
+        StorageError: another format, a missing, unknown or altered field.
+    """
     remedy = "write it again from the audit"
-    if document.get("format") != FORMAT:
-        raise StorageError(f"these findings are not in the format {FORMAT!r}", where="format", remedy=remedy)
-    fields = json.loads(json.dumps({key: document[key] for key in document if key not in ("format", "not_finite")}))
+    if document.get("format") != form:
+        raise StorageError(f"these findings are not in the format {form!r}", where="format", remedy=remedy)
+    fields = json.loads(json.dumps({key: document[key] for key in document if key not in _BESIDE}))
     try:
         for pointer, value in document.get("not_finite", {}).items():
             _put(fields, pointer, float(value))
-        audit = _adapter().validate_python(fields)
+        audit = adapter.validate_python(fields)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = "/" + "/".join(map(str, first["loc"]))
         raise StorageError(f"the findings are damaged: {first['msg']}", where=place, remedy=remedy) from None
-    except (LookupError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise StorageError("the findings are damaged", where="not_finite", remedy=remedy) from error
-    if to_json(audit) != document:
+    if write(audit) != document:
         raise StorageError("the findings hold a field that this version does not know", remedy=remedy)
     return audit
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import RenderableType
 
+FORMAT = "coalmine sweep 1"
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1b1f24", "#5b6470")
 _MARKERS = "osD^vPX*"
 _MOST_PANELS = 6
@@ -137,7 +138,7 @@ def to_rich(sweep: Sweep) -> RenderableType:
 def to_json(sweep: Sweep) -> dict[str, Any]:
     """Strict JSON; each point holds its findings as a study of its own would."""
     return {
-        "format": "coalmine sweep 1",
+        "format": FORMAT,
         "name": sweep.name,
         "keys": list(sweep.keys),
         "points": [{"values": point.values, "findings": record.to_json(point.audit)} for point in sweep.points],

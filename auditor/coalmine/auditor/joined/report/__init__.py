@@ -1,0 +1,1 @@
+"""The page, the figure and the record of joined findings."""

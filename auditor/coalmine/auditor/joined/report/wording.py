@@ -1,0 +1,77 @@
+"""What page, table and figure say in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coalmine.auditor.joined.row import MISSING, Bound, Promise, Row, Setting, Tightness, by_setting
+from coalmine.auditor.report.wording import brief, down, fixed, percent
+
+HOW_TO_READ = (
+    "Every table is about one kind of epsilon: one privacy unit, one adjacency, one δ. Numbers of different tables are"
+    " about different things and are never compared here.",
+    "claim: the pessimistic end of the accounting (PLD), or a number that the audit was told. exact: computed for the"
+    " modelled mechanism. formal ≥: holds at the level beside it for this row alone, for the attack that was run. Where"
+    " it is the largest of several bounds, the second level pays for that choice (union bound). Nothing corrects for"
+    " the number of rows: the largest of many rows is not certified at its level.",
+    "heuristic: the largest reading that proves nothing and decides nothing; readings that are far from 0 when nothing"
+    " leaks (the best uncorrected ratio, also over samples; the Gaussian reading of one training run) are left out.",
+    f"{MISSING}: not measured, or nobody claimed it. It is not 0. tightness: exact ε over the claim, or the formal"
+    " bound over it where no exact ε is there.",
+    "Exact and lower bounds are rounded down. No contradiction is no proof of privacy: other attacks may show more.",
+)
+
+
+def heading(setting: Setting) -> str:
+    """What the numbers of a table are about."""
+    return f"unit: {setting.unit} · neighbours: {setting.adjacency} · δ = {brief(setting.delta)}"
+
+
+def answer(rows: Sequence[Row], records: int) -> tuple[str, ...]:
+    """How much was joined, and which claims are contradicted."""
+    groups = by_setting(rows)
+    kinds = len(groups)
+    told = [
+        f"{len(rows)} rows from {_count(records, 'record')}, about {_count(kinds, 'kind')} of epsilon"
+        + (", which are kept apart." if kinds > 1 else ".")
+    ]
+    against = [row for row in rows if row.contradicted]
+    if against:
+        named = "; ".join(f"{row.study}, {row.kind}, {row.attack}" for row in against)
+        told.insert(0, f"CLAIM CONTRADICTED in {len(against)} of {len(rows)} rows: {named}.")
+    else:
+        told.append("No claim is contradicted. That is no proof of privacy: other attacks may show more.")
+    return tuple(told)
+
+
+def claimed(claim: Promise | None) -> str:
+    return MISSING if claim is None else fixed(claim.eps, 4)
+
+
+def source(claim: Promise | None) -> str:
+    """How much a claim rests on."""
+    if claim is None:
+        return ""
+    return "told, not computed" if claim.assurance is None else claim.assurance.value
+
+
+def bound(found: Bound | None) -> str:
+    return MISSING if found is None else down(found.eps)
+
+
+def level(found: Bound | None) -> str:
+    """Of the number by itself, and of the choice."""
+    if found is None or found.level is None:
+        return ""
+    alone = f"{percent(found.level)}"
+    if found.chosen_from == 1 or found.level_of_choice is None:
+        return alone
+    return f"{alone}; {percent(found.level_of_choice)} as the largest of {found.chosen_from}"
+
+
+def tight(found: Tightness | None) -> str:
+    return MISSING if found is None else f"{percent(found.share)} ({found.assurance})"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
