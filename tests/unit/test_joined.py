@@ -233,7 +233,14 @@ def test_the_figure_says_what_is_missing_and_what_is_left_out():
 def test_files(runs, tmp_path):
     found = read_folders(sorted(path for path in runs.iterdir()))
     text = publish(found, tmp_path).read_text()
-    for words in ("heuristic", "missing", "told, not computed", "not audited", "label-only rates bound no epsilon"):
+    for words in (
+        "heuristic",
+        "missing",
+        "told, not computed",
+        "not audited",
+        "label-only rates bound no epsilon",
+        "leaks, whatever was claimed: disclosures, secrets, feature match",
+    ):
         assert words in text
     assert text.count("<h2>unit: ") == len(by_setting(all_rows(found)))
     assert "<script" not in text
@@ -338,9 +345,11 @@ def test_the_command_joins_and_says_where(coalmine, runs, tmp_path):
     assert code == 0
     assert json.loads(said) == json.loads((out / "joined.json").read_text())
     assert f"report: {out / 'joined.html'}" in err
-    code, said, _ = coalmine("report", runs / "release", "--out", out)
+    code, said, _ = coalmine("report", *sorted(runs.iterdir()), "--out", out)
     assert code == 0
     assert "δ = 0" in said
+    assert "…" not in said, "80 columns are enough"
+    assert max(map(len, said.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("content", [None, "{", "[]", '{"format": "coalmine findings 2"}', '{"format": NaN}'])

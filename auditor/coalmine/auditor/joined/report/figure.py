@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from coalmine.auditor.joined.report.wording import heading
+from coalmine.auditor.joined.report.wording import heading, subject
 from coalmine.auditor.joined.row import Row, Setting, by_setting
 from coalmine.auditor.report.style import CLAIM, EXACT, MONTE_CARLO, QUIET, look, title
 
@@ -67,7 +67,7 @@ def _panel(axes: Axes, setting: Setting, rows: Sequence[Row]) -> None:
         )
     shown = [x for x, _ in (*claims, *exact, *formal)]
     positive = [x for x in shown if x > 0]
-    if positive and max(positive) / min(positive) >= 30:
+    if positive and max(positive) / min(positive) >= 100:
         axes.set_xscale("symlog", linthresh=1.0)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     right = 1.06 * max([*shown, 0.1])
@@ -95,4 +95,4 @@ def _finite(eps: float) -> bool:
 
 def _name(row: Row) -> str:
     contradicted = " (contradicted)" if row.contradicted else ""
-    return f"{row.study} · {row.kind} · {row.attack}{contradicted}"
+    return f"{subject(row)}{contradicted}"

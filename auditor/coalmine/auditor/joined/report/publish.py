@@ -88,7 +88,8 @@ def to_json(records: Sequence[Read]) -> dict[str, Any]:
 
 
 def to_rich(records: Sequence[Read]) -> RenderableType:
-    """A table for each setting."""
+    """A table for each setting, fit for 80 columns."""
+    from rich import box
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -96,15 +97,15 @@ def to_rich(records: Sequence[Read]) -> RenderableType:
     rows = all_rows(records)
     parts: list[RenderableType] = []
     for setting, found in by_setting(rows).items():
-        table = Table(title=Text(wording.heading(setting), "bold"), title_justify="left", header_style="bold")
-        for name in ("study", "mechanism", "attack"):
-            table.add_column(name, overflow="fold")
+        title = Text(wording.heading(setting), "bold")
+        table = Table(title=title, title_justify="left", header_style="bold", box=box.SIMPLE_HEAD, show_edge=False)
+        table.add_column("study · mechanism · attack", overflow="fold")
         for name in ("claim ≤", "exact", "formal ≥", "heuristic", "tightness"):
-            table.add_column(name, justify="right", no_wrap=name != "tightness")
+            table.add_column(name, justify="right", no_wrap=True)
         for row in found:
             numbers = [wording.bound(one) for one in (row.exact, row.formal, row.heuristic)]
-            cells = (row.study, row.kind.value, row.attack, wording.claimed(row.claim), *numbers)
-            table.add_row(*cells, wording.tight(row.tightness), style="bold red" if row.contradicted else "")
+            cells = (wording.subject(row), wording.claimed(row.claim), *numbers, wording.tight(row.tightness))
+            table.add_row(*cells, style="bold red" if row.contradicted else "")
         parts += [table, ""]
     return Group(*parts, *wording.answer(rows, len(records)), *(Text(note, "dim") for note in notes(records)))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coalmine.auditor.joined.row import MISSING, Bound, Promise, Row, Setting, Tightness, by_setting
+from coalmine.auditor.disclosure.result import DisclosureVerdict
+from coalmine.auditor.joined.row import MISSING, Bound, Kind, Promise, Row, Setting, Tightness, by_setting
 from coalmine.auditor.report.wording import brief, down, fixed, percent
 
 HOW_TO_READ = (
@@ -41,7 +42,15 @@ def answer(rows: Sequence[Row], records: int) -> tuple[str, ...]:
         told.insert(0, f"CLAIM CONTRADICTED in {len(against)} of {len(rows)} rows: {named}.")
     else:
         told.append("No claim is contradicted. That is no proof of privacy: other attacks may show more.")
+    leaking = list(dict.fromkeys(f"{row.study}, {row.attack}" for row in rows if _leaks(row)))
+    if leaking:
+        told.append(f"Synthetic data leaks, whatever was claimed: {'; '.join(leaking)}.")
     return tuple(told)
+
+
+def subject(row: Row) -> str:
+    """A row by what was audited and how it was attacked."""
+    return f"{row.study} · {row.kind} · {row.attack}"
 
 
 def claimed(claim: Promise | None) -> str:
@@ -70,7 +79,11 @@ def level(found: Bound | None) -> str:
 
 
 def tight(found: Tightness | None) -> str:
-    return MISSING if found is None else f"{percent(found.share)} ({found.assurance})"
+    return MISSING if found is None else f"{percent(found.share)} {found.assurance}"
+
+
+def _leaks(row: Row) -> bool:
+    return row.kind is Kind.SYNTHETIC and row.verdict.startswith(DisclosureVerdict.LEAKS.value)
 
 
 def _count(number: int, what: str) -> str:
