@@ -10,6 +10,7 @@ from fakes.membership import everything, membership, one_study, swept
 from coalmine.auditor.membership.disparate import Disparity, impact
 from coalmine.auditor.membership.report import publish as publishing
 from coalmine.auditor.membership.report.page import render
+from coalmine.auditor.membership.report.privacy_figures import formal, headline
 from coalmine.auditor.membership.report.wording import failures, helped
 from coalmine.auditor.membership.result import Audited
 from coalmine.auditor.membership.runs import audited_records, audited_runs
@@ -77,6 +78,47 @@ def test_a_sweep_is_one_page_and_its_runs_are_a_tree():
     runs = audited_runs(found)
     assert [run.parent for run in runs] == [None, None, 1, 1, 1, 1, None, 6, 6, 6, 6]
     assert runs[6].params["sweep.training.eps"] == "2.0"
+
+
+def over(key, values, **changes):
+    """One claim at every point."""
+    points = tuple(({key: value}, replace(everything(), **changes)) for value in values)
+    return Audited("ablation", (key,), points)
+
+
+def test_a_sweep_under_one_claim_shows_bounds_and_accuracy_over_what_was_swept():
+    figure = publishing.FIGURES["epsilons"](over("training.filter.k", [5, 1, 3]))
+    proved, read, accuracy = figure.axes
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "formal", "heuristic: GDP reading", "accuracy on public test samples",
+    ]  # fmt: skip
+    for axes, value in ((proved, formal), (read, headline)):
+        drawn = {str(line.get_label()): line for line in axes.get_lines()}
+        for arm in everything().arms:
+            for subject in arm.subjects:
+                line = drawn[f"{subject.name}, {arm.name}"]
+                assert list(line.get_xdata()) == [1, 3, 5]
+                assert list(line.get_ydata()) == [value(subject)] * 3
+    evidence = everything().arms[0].subjects[0].findings[0].evidence
+    ceiling = next(one.details["ceiling"] for one in evidence if one.method == "clopper_pearson_bonferroni")
+    drawn = {str(line.get_label()): line for line in proved.get_lines()}
+    assert list(drawn["most that so many models can show"].get_ydata()) == [ceiling] * 3
+    assert [text.get_text() for text in accuracy.get_xticklabels()] == ["1", "3", "5"]
+
+
+def test_a_claim_above_the_axis_is_told_and_words_keep_the_order_of_the_file():
+    found = over("training.filter.signature", ["loss", "grad_l2"])
+    near = publishing.FIGURES["epsilons"](found)
+    assert [label.get_text() for label in near.axes[0].get_xticklabels()] == ["loss", "grad_l2"]
+    high = replace(everything().claim, eps_pld_upper=99.0)
+    far = publishing.FIGURES["epsilons"](over("training.filter.signature", ["loss", "grad_l2"], claim=high))
+    assert "claim 99.00: above" in [text.get_text() for text in far.axes[0].texts]
+
+
+def test_points_with_other_numbers_of_models_say_all_of_them():
+    points = (({"training.audit.models": n}, replace(everything(), models=n)) for n in (40, 20))
+    figure = publishing.FIGURES["epsilons"](Audited("s", ("training.audit.models",), tuple(points)))
+    assert any("20 or 40 models a side" in text.get_text() for text in figure.texts)
 
 
 def test_a_minority_that_pays_is_named():

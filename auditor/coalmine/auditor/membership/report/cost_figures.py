@@ -20,8 +20,8 @@ _ARMS = {"without filter": (MONTE_CARLO, "o"), FILTERED: (VARIANCE_REDUCED, "s")
 def accuracy(found: Audited) -> Figure:
     """With and without the filter, over the first swept key where there is one; bars of one deviation over models."""
     key = found.keys[0] if found.keys else None
-    labels = [_label(values, found.keys) for values, _ in found.points]
-    numeric = key is not None and len(found.keys) == 1 and all(_number(values[key]) for values, _ in found.points)
+    labels = [label(values, found.keys) for values, _ in found.points]
+    numeric = key is not None and len(found.keys) == 1 and all(number(values[key]) for values, _ in found.points)
     across = [float(str(values[key])) if numeric and key else float(n) for n, (values, _) in enumerate(found.points)]
     order = sorted(range(len(across)), key=lambda n: across[n])
     apart = 0.0 if numeric else 0.06
@@ -63,7 +63,7 @@ def accuracy(found: Audited) -> Figure:
 def lost(found: Audited) -> Figure | None:
     """Dropped share of each class and subgroup; ``None`` where nothing is filtered."""
     panels = [
-        (_label(values, found.keys), arm.dropped) for values, audit in found.points for arm in audit.arms if arm.dropped
+        (label(values, found.keys), arm.dropped) for values, audit in found.points for arm in audit.arms if arm.dropped
     ]
     if not panels:
         return None
@@ -140,11 +140,13 @@ def _bars(axes: Axes, taken: Sequence[Share]) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _label(values: Mapping[str, object], keys: Sequence[str]) -> str:
+def label(values: Mapping[str, object], keys: Sequence[str]) -> str:
+    """A point by its values."""
     if len(keys) == 1:
         return str(values[keys[0]])
     return ", ".join(f"{key.rpartition('.')[2]} = {value}" for key, value in values.items())
 
 
-def _number(value: object) -> bool:
+def number(value: object) -> bool:
+    """Whether a swept value is a place on an axis."""
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from coalmine.auditor.membership.result import Arm, Audited, MembershipAudit, Subject
@@ -226,4 +226,10 @@ def _named(values: Mapping[str, object]) -> str:
 
 
 def _said(audit: MembershipAudit) -> str:
-    return f"{audit.models} models a side · {qualifiers(audit.claim)}"
+    return said([audit])
+
+
+def said(audits: Sequence[MembershipAudit]) -> str:
+    """Models and qualifiers; where points differ in models, all of their numbers."""
+    models = " or ".join(str(one) for one in sorted({audit.models for audit in audits}))
+    return f"{models} models a side · {qualifiers(audits[0].claim)}"

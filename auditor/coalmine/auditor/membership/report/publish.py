@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coalmine.auditor.membership.report import cost_figures, privacy_figures
+from coalmine.auditor.membership.report import cost_figures, privacy_figures, sweep_figure
 from coalmine.auditor.membership.report.page import render
 from coalmine.auditor.membership.result import Audited
 from coalmine.auditor.report.pictures import write_figure
 from coalmine.auditor.report.write import write_text
 
 FIGURES = {
-    "epsilons": privacy_figures.epsilons,
+    "epsilons": sweep_figure.epsilons,
     "drops": privacy_figures.drops,
     "label-only": privacy_figures.label_only,
     "accuracy": cost_figures.accuracy,
