@@ -27,6 +27,11 @@ _SETTINGS = {
     "data.train": 120,
     "data.test": 50,
     "model.hidden": "6",
+    "population.availability": "diurnal",
+    "population.lowest": 0.0,
+    "population.highest": 1.0,
+    "population.hours_per_round": 12.0,
+    "population.zones": "-2:1,10:1",
 }
 
 

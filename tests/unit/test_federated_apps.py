@@ -41,7 +41,6 @@ SETTINGS = {
     "momentum": 0.5,
     "scope": "federation",
     "local_steps": 1,
-    "dropout": 0.0,
     "data.source": "digits",
     "data.train": N,
     "data.test": 50,
@@ -145,13 +144,6 @@ def test_clients_that_filter_for_themselves_drop_more_and_tell_nothing(trained):
     assert {name for content in sent for name in content} == {wire.MODEL, wire.ACCOUNT, wire.SUM}
     left = sum(int(one.state["coalmine-active"].to_numpy_ndarrays()[0].sum()) for one in grid.contexts.values())
     assert N - 2 * 3 * 10 <= left < N - 20  # at most k of each client and class, twice
-
-
-def test_lost_answers_cost_nothing_but_their_gradients():
-    some, account = run(dropout=0.4)
-    assert account["steps"] == 12
-    assert not np.array_equal(some, run()[0])
-    assert np.array_equal(some, run(dropout=0.4)[0])
 
 
 def test_local_mode_averages_noised_models_and_keeps_each_accountant():

@@ -24,7 +24,6 @@ SETTINGS = {
     "momentum": 0.0,
     "scope": "client",
     "local_steps": 1,
-    "dropout": 0.0,
 }
 
 
@@ -53,7 +52,6 @@ def test_a_client_of_its_own_has_its_share_of_the_declared_size():
         ({"clients": 0}, "clients"),
         ({"steps": True}, "steps"),
         ({"q": "often"}, "training.q"),
-        ({"dropout": 1.0}, "dropout"),
         ({"local_steps": 5}, "local_steps"),
         ({"mode": "local", "local_steps": 3}, "divisor"),
         ({"mode": "local", "local_steps": 20, "filter.on": True}, "middle of a round"),

@@ -107,7 +107,8 @@ def test_flower_may_change_every_key_that_a_study_sets():
         for key, value in app.items()
         for inner in (value if isinstance(value, dict) else [""])
     }
-    assert set(study(filter={}).training.settings(0)) <= there
+    own = study(filter={})
+    assert set(own.training.settings(0) | own.population.settings()) <= there
 
 
 @pytest.mark.parametrize(

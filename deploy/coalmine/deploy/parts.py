@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,14 +88,13 @@ def conditions(study: Study, users: Sequence[str]) -> Conditions:
     Raises:
         DataError: a malformed trace (its line and field), or one that names none of the users.
     """
-    found = study.population.conditions()
-    if study.population.availability != "trace" or study.population.trace is None:
-        return found
-    from coalmine.clients.population.trace import read_trace
+    from coalmine.clients.population.settings import conditions as read
+    from coalmine.clients.population.trace import Trace
 
-    trace = read_trace(study.population.trace)
-    trace.check(users)
-    return replace(found, availability=trace)
+    found = read(study.population.settings())
+    if isinstance(found.availability, Trace):
+        found.availability.check(users)
+    return found
 
 
 def comings_and_goings(study: Study) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The sections of a study about its voting users: how they come and go, and who adds the noise."""
+"""The sections of a study about its users or clients: how they come and go, and who adds the noise."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NoiseSection(Section):
 
 
 class PopulationSection(Section):
-    """How the voting users come and go. Nothing here is decided by a count."""
+    """How the voting users, or the clients of `coalmine train`, come and go. Nothing here is decided by a count."""
 
     sampling: Literal["poisson"] = "poisson"
     availability: Literal["always", "independent", "diurnal", "trace"] = "always"
@@ -44,11 +44,11 @@ class PopulationSection(Section):
     peak_hour: float = Field(2.0, description="diurnal: the best hour, local time")
     hours_per_round: float = Field(1.0, description="diurnal: from one round to the next; round 0 is at 0 h UTC")
     zones: tuple[tuple[float, float], ...] | None = Field(
-        None, description="diurnal: offsets from UTC in hours, with weights; none: all alike"
+        None, min_length=1, description="diurnal: offsets from UTC in hours, with weights; none: all alike"
     )
     trace: Path | None = Field(None, description="trace: CSV or JSONL with user and round, or user, from and to")
     dropout: float = Field(0.0, description="probability that a drawn user never answers")
-    deadline: float | None = Field(None, description="a later answer does not count; none: a round waits for all")
+    deadline: float | None = Field(None, gt=0, description="a later answer does not count; none: a round waits for all")
     median_delay: float = Field(1.0, description="of an answer, in the unit of the deadline")
     spread_delay: float = Field(1.0, description="standard deviation of the delay's logarithm")
 
@@ -70,16 +70,19 @@ class PopulationSection(Section):
         self.conditions()
         return self
 
+    def settings(self) -> dict[str, str | float]:
+        """Flat, as the one reader of them wants it."""
+        from coalmine.clients.population.settings import PREFIX, written_zones
+
+        found = self.model_dump(exclude={"sampling"})
+        found["zones"] = "" if self.zones is None else written_zones(self.zones)
+        found["trace"] = "" if self.trace is None else str(self.trace)
+        found["deadline"] = 0.0 if self.deadline is None else self.deadline
+        return {f"{PREFIX}{key}": value for key, value in found.items()}
+
     def conditions(self) -> Conditions:
         """Without a trace, which is a file: whoever reads it puts it in."""
-        from coalmine.clients.population.availability import Always, Availability, Diurnal, Independent
-        from coalmine.clients.population.conditions import Conditions, Deadline
+        from coalmine.clients.population.settings import PREFIX, conditions
 
-        availability: Availability = Always()
-        if self.availability == "independent":
-            availability = Independent(self.rate)
-        elif self.availability == "diurnal":
-            zones = {} if self.zones is None else {"zones": self.zones}
-            availability = Diurnal(self.lowest, self.highest, self.peak_hour, self.hours_per_round, **zones)
-        late = None if self.deadline is None else Deadline(self.deadline, self.median_delay, self.spread_delay)
-        return Conditions(availability, self.dropout, late)
+        read_later = {f"{PREFIX}availability": "always"} if self.availability == "trace" else {}
+        return conditions(self.settings() | read_later)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from coalmine.deploy.study_section import Count, Section
+from coalmine.protocol.errors import StudyError
 
 if TYPE_CHECKING:
     from coalmine.protocol.dpsgd.schedule import FilterSchedule
@@ -149,7 +150,7 @@ class ShadowSection(Section):
 
 
 class TrainingSection(Section):
-    """Federated DP-SGD (`coalmine train`), and its audit (`coalmine audit training`). The seed is the study's."""
+    """Federated DP-SGD (`coalmine train`), and its audit (`coalmine audit training`). Seed: the study's."""
 
     mode: Literal["gradient", "local"] = Field(
         "gradient",
@@ -167,7 +168,6 @@ class TrainingSection(Section):
     lr: float = 0.3
     momentum: float = 0.0
     local_steps: Count = Field(1, description="local: noised steps of a round")
-    dropout: float = Field(0.0, ge=0, lt=1, description="probability that a client's answer is lost")
     scope: Literal["client", "federation"] = Field(
         "client", description="of the filter; federation: top k over all, the server sees ids, labels and signatures"
     )
@@ -180,6 +180,13 @@ class TrainingSection(Section):
     checkpoint_every: Count = 25
     models_at_once: Count = Field(16, description="shadow models in one pass; the same numbers whatever the workers")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _moved(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "dropout" in values:
+            raise StudyError("this key has moved", where="training.dropout", remedy="use population.dropout")
+        return values
+
     @model_validator(mode="after")
     def _fits(self) -> TrainingSection:
         if (self.sigma is None) == (self.eps is None):
@@ -191,9 +198,9 @@ class TrainingSection(Section):
         return self
 
     def settings(self, seed: int) -> dict[str, str | int | float | bool]:
-        """What the Flower apps read. Finds the noise where ``eps`` is given, which takes seconds."""
+        """What the apps read, but the population. Finds the noise where ``eps`` is given, which takes seconds."""
         plain = ("mode", "clients", "q", "clip", "delta", "steps", "optimiser", "lr", "momentum", "local_steps")
-        found: dict[str, Any] = {key: getattr(self, key) for key in (*plain, "dropout", "scope", "double")}
+        found: dict[str, Any] = {key: getattr(self, key) for key in (*plain, "scope", "double")}
         found |= {
             "seed": seed,
             "sigma": self.noise(),

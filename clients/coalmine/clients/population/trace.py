@@ -1,12 +1,14 @@
 """Availability as it was observed: a file that says who could be reached in which rounds.
 
 CSV with a header, or JSONL, with the fields ``user`` and either ``round`` or ``from`` and ``to`` (both included).
-Rounds count from 0. A user that the file does not name is never available.
+Rounds count from 0. A user that the file does not name is never available. The clients of federated training are called
+``client 0``, ``client 1``, ...
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import re
 from bisect import bisect_right
@@ -40,15 +42,22 @@ class Trace:
         place = bisect_right(windows, (time, _LAST)) - 1
         return float(place >= 0 and time <= windows[place][1])
 
-    def check(self, users: Sequence[str]) -> None:
+    @property
+    def digest(self) -> str:
+        """Names the windows without telling them."""
+        return hashlib.sha256(json.dumps(sorted(self.windows.items())).encode()).hexdigest()[:16]
+
+    def check(
+        self, users: Sequence[str], kind: str = "voting users", named: str = "user ids of the study's data"
+    ) -> None:
         """Raises:
         DataError: the trace names none of these users.
         """
         if not any(user in self.windows for user in users):
             raise DataError(
-                f"the trace names none of the study's {len(users)} voting users",
+                f"the trace names none of the study's {len(users)} {kind}",
                 where=self.source,
-                remedy="the field user holds user ids of the study's data",
+                remedy=f"the field user holds {named}",
             )
 
 

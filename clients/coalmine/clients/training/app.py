@@ -2,6 +2,7 @@
 
 What a client holds (samples, which of them filterings dropped, its accountant) stays in its own context. It sends sums
 of clipped gradients or noised models; with scope ``federation`` also ids, labels and signatures, to a trusted server.
+In a round in which the study's population has it away, it says that and nothing else, whatever it is asked.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from coalmine.clients.training.app_records import arrays, integers, put_arrays, put_settings, whole_number
-from coalmine.clients.training.order import Client, client
+from coalmine.clients.training.order import Client, client, name_of
 from coalmine.protocol.dpsgd import wire
 from coalmine.protocol.dpsgd.terms import Mode, Scope
 from coalmine.protocol.errors import CoalmineError, ContributionError, DataError
-from coalmine.protocol.randomness import Purpose, happens
 
 app = ClientApp()
 
@@ -29,11 +29,21 @@ def _answering(answer: Answer, message: Message, context: Context) -> Message:
     """A refusal is an answer too: the server learns what is wrong, and nothing private."""
     try:
         who = client(context.run_config, context.node_config)
-        content = answer(message, context, _unchanged(context, who))
+        if _away(message, who):
+            content = RecordDict()
+            put_settings(content, wire.AWAY)
+        else:
+            content = answer(message, context, _unchanged(context, who))
     except CoalmineError as error:
         content = RecordDict()
         put_settings(content, wire.REFUSED, what=error.what, where=error.where or "", remedy=error.remedy or "")
     return Message(content, reply_to=message)
+
+
+def _away(message: Message, who: Client) -> bool:
+    """The beginning and the evaluation lie outside of rounds."""
+    order = message.content[wire.ORDER]
+    return "round" in order and not who.answers(whole_number(order, "round"))
 
 
 @app.train()
@@ -84,8 +94,6 @@ def _train(message: Message, context: Context, who: Client) -> RecordDict:
         _filtering(message, context, who, theta, step, number)
     if who.terms.mode is Mode.LOCAL:
         return _local(message, context, who, theta, step)
-    if _lost(who, step):
-        return reply
     holder = who.holder()
     holder.restore(_active(context, who))
     put_arrays(reply, wire.SUM, holder.whole_sum(theta, step, who.terms.bits))
@@ -96,8 +104,6 @@ def _local(message: Message, context: Context, who: Client, theta: np.ndarray, s
     from coalmine.clients.training.fast.local import noised_steps
 
     reply = RecordDict()
-    if _lost(who, step):
-        return reply
     after = noised_steps(who, theta, step, _active(context, who))
     put_arrays(reply, wire.MODEL, after)
     spent = max(_number(context, "spent"), whole_number(message.content[wire.ORDER], "spent")) + who.terms.local_steps
@@ -196,15 +202,9 @@ def _unchanged(context: Context, who: Client) -> Client:
         _keep(context, digest=who.digest)
     elif known != who.digest:
         raise DataError(
-            "its data changed between rounds", where=f"client {who.number}", remedy="start a new run on the new data"
+            "its data changed between rounds", where=name_of(who.number), remedy="start a new run on the new data"
         )
     return who
-
-
-def _lost(who: Client, step: int) -> bool:
-    """Whether this round's answer is lost, by a coin of this client and step alone."""
-    key = str(who.terms.seed).encode()
-    return happens(key, Purpose.DROPOUT, step, f"client {who.number}", who.terms.dropout)
 
 
 def _done(context: Context) -> int:

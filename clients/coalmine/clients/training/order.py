@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coalmine.clients.population.conditions import Conditions
+from coalmine.clients.population.settings import PREFIX, conditions
+from coalmine.clients.population.trace import Trace
 from coalmine.clients.training import partitions, table_files
 from coalmine.clients.training.models import Activation, Kind, ModelSpec
 from coalmine.clients.training.plan import Execution, Plan
@@ -33,7 +36,7 @@ class Client:
 
     Attributes:
         number: 0 ... clients - 1. own: its samples. ids: (n,) of them. digest: of its samples.
-        test: public samples for accuracy.
+        test: public samples for accuracy. conditions: when this client, like all others, is there.
     """
 
     number: int
@@ -45,6 +48,11 @@ class Client:
     ids: NDArray[np.int64]
     test: Table
     digest: str
+    conditions: Conditions
+
+    def answers(self, round: int) -> bool:
+        """Whether it answers in this round: by coins of the seed, the round and this client alone."""
+        return self.conditions.answers(str(self.terms.seed).encode(), round, name_of(self.number))
 
     def engine(self) -> Engine:
         from coalmine.clients.training.fast.build import engine
@@ -110,12 +118,38 @@ def _client(run: tuple[tuple[str, Any], ...], number: int, file: str, first: int
         ids,
         everything.test,
         own.digest,
+        coming(settings),
     )
 
 
 @lru_cache(maxsize=4)
 def _samples(spec: SourceSpec) -> Samples:
     return samples(spec)
+
+
+def name_of(number: int) -> str:
+    """What a client is called in a trace and in messages."""
+    return f"client {number}"
+
+
+def coming(settings: Mapping[str, Any]) -> Conditions:
+    """How the run's clients come and go.
+
+    Raises:
+        StudyError: as :func:`coalmine.clients.population.settings.conditions`.
+        DataError: a trace that cannot be read or names no client.
+    """
+    population = sorted((key, value) for key, value in settings.items() if key.startswith(PREFIX))
+    return _coming(tuple(population), int(settings["clients"]))
+
+
+@lru_cache(maxsize=4)
+def _coming(population: tuple[tuple[str, Any], ...], clients: int) -> Conditions:
+    found = conditions(dict(population))
+    if isinstance(found.availability, Trace):
+        names = [name_of(number) for number in range(clients)]
+        found.availability.check(names, "clients", f"{names[0]!r} to {names[-1]!r}")
+    return found
 
 
 def source(settings: Mapping[str, Any]) -> SourceSpec:

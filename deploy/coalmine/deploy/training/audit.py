@@ -15,6 +15,7 @@ from coalmine.clients.training.fast.shadows import initial
 from coalmine.clients.training.plan import Plan
 from coalmine.deploy.progress import Stages
 from coalmine.deploy.study import Study
+from coalmine.deploy.training.checks import unmodelled
 from coalmine.deploy.training.crafting import craft
 from coalmine.deploy.training.disparate import disparate_audit
 from coalmine.deploy.training.experiment import Experiment
@@ -140,6 +141,4 @@ def _notes(ready: Prepared) -> tuple[str, ...]:
             "Onion: every other training sample guesses whether the canary was there. The formal bound chooses the"
             " sample on half of the models; the heuristic one is the largest of all samples, uncorrected."
         )
-    if ready.agreed.dropout:
-        told.append("Lost answers are not modelled: shadow models hear every client.")
-    return tuple(told)
+    return (*told, *unmodelled(ready))

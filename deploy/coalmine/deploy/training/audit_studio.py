@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from coalmine.deploy.manifest import versions
 from coalmine.deploy.studio import tell_tracked
 from coalmine.deploy.study import Study
-from coalmine.deploy.training.checks import auditable
+from coalmine.deploy.training.checks import auditable, unmodelled
 from coalmine.deploy.training.prepare import Prepared, audit_facts, begin, prepared
 from coalmine.deploy.training.studio import opened, tell, track
 from coalmine.protocol.errors import StudyError
@@ -50,7 +50,7 @@ def conduct_audit(points: Points, as_json: bool, *, resume: bool = False) -> Non
         with stages, redirect_stdout(sys.stderr):
             with stages.stage("data"):
                 ready = _prepared(points)
-            for notice in dict.fromkeys(notice for one in ready for notice in one.notices):
+            for notice in dict.fromkeys(told for one in ready for told in (*one.notices, *unmodelled(one))):
                 console.print(notice, style="yellow", highlight=False)
             found = _audited(points, ready, folder, stages, resume=resume)
             with stages.stage("report"):

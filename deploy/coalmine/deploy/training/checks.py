@@ -43,6 +43,17 @@ def auditable(ready: Prepared) -> None:
         _has_subgroups(ready)
 
 
+def unmodelled(ready: Prepared) -> tuple[str, ...]:
+    """What the study says and shadow models leave out."""
+    if ready.conditions.ideal:
+        return ()
+    return (
+        "The study's population is not modelled: shadow models hear every client in every round. So the canary is never"
+        " away, which is the most that the claim covers; the bounds are about that training, and the model of"
+        " `coalmine train` may show less, or more where others are away and no longer hide it.",
+    )
+
+
 def _has_subgroups(ready: Prepared) -> None:
     asked, where = ready.section.audit.disparate, "training.audit.disparate"
     assert asked is not None

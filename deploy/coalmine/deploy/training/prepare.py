@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coalmine.auditor.report.write import write_bytes
+from coalmine.clients.population.conditions import Conditions
+from coalmine.clients.population.trace import Trace
 from coalmine.clients.training.models import ModelSpec
-from coalmine.clients.training.order import model, parts, source
+from coalmine.clients.training.order import coming, model, parts, source
 from coalmine.clients.training.partitions import Parts
 from coalmine.clients.training.source import Samples, samples
 from coalmine.deploy.manifest import seed_digest, versions
@@ -34,8 +36,8 @@ class Prepared:
     """A training study whose parts fit.
 
     Attributes:
-        settings: what the apps read. parts: rows of each client. largest_drop: of the filter, from public numbers.
-        notices: what a person should know before it begins.
+        settings: what the apps read. parts: rows of each client. conditions: how clients come and go.
+        largest_drop: of the filter, from public numbers. notices: what a person should know before it begins.
     """
 
     section: TrainingSection
@@ -44,25 +46,34 @@ class Prepared:
     data: Samples
     spec: ModelSpec
     parts: Parts
+    conditions: Conditions
     largest_drop: int
     notices: tuple[str, ...]
 
     def facts(self, seed: int) -> dict[str, str]:
-        """What decides the numbers; of the seed only a digest, of the data only digests."""
-        told = {key: json.dumps(value) for key, value in self.settings.items() if key not in ("seed", "data.source")}
+        """What decides the numbers; of the seed only a digest, of the data and a trace only digests."""
+        private = ("seed", "data.source", "population.trace")
+        told = {key: json.dumps(value) for key, value in self.settings.items() if key not in private}
         place = self.section.data.source
         return {
             **told,
             "data.source": Path(place).name,
             "model.pretrain": str(self.section.model.pretrain),
+            **self._trace(),
             "seed digest": seed_digest(seed),
             "data digest": _digest(self.data.train.digest, self.data.public.digest, self.data.test.digest),
             **{f"version of {name}": version for name, version in versions().items()},
         }
 
+    def _trace(self) -> dict[str, str]:
+        trace = self.conditions.availability
+        if not isinstance(trace, Trace):
+            return {}
+        return {"population.trace": Path(trace.source).name, "trace digest": trace.digest}
+
 
 def prepared(study: Study) -> Prepared:
-    """Check the section, read the samples, share them out.
+    """Check the section, read the samples, share them out, see who comes and goes.
 
     Raises:
         InputError: something in the study or its data does not fit.
@@ -71,8 +82,8 @@ def prepared(study: Study) -> Prepared:
     if section is None:
         remedy = "see studies/filter-digits.yaml"
         raise StudyError("this study has no section training", where="training", remedy=remedy)
-    settings = section.settings(study.seed)
-    agreed = terms(settings)
+    settings = section.settings(study.seed) | study.population.settings()
+    agreed, come_and_go = terms(settings), coming(settings)
     data = samples(source(settings))
     spec = model(settings, data.train)
     shares = parts(data.train, settings)
@@ -80,7 +91,7 @@ def prepared(study: Study) -> Prepared:
     if agreed.filter is not None and section.filter is not None:
         warning = check_drop(largest, _declared(section), force=section.filter.force)
         notices += [warning] if warning else []
-    return Prepared(section, settings, agreed, data, spec, shares, largest, tuple(notices))
+    return Prepared(section, settings, agreed, data, spec, shares, come_and_go, largest, tuple(notices))
 
 
 def start_of(prepared: Prepared, seed: int) -> NDArray[np.float64] | None:

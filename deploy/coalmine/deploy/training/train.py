@@ -56,7 +56,8 @@ def train(study: Study, folder: Path, stages: Stages, *, resume: bool = False) -
         context = run_in_process(server_app.app, client_app, {**settings, "resume": resume}, agreed.clients, advance)
     account = server_app.account(context)
     with stages.stage("accounting"):
-        promised = claim(agreed.mechanism, account.steps)
+        # Who was away took fewer steps. The claim is nevertheless about a client that is always there.
+        promised = claim(agreed.mechanism, max(agreed.steps, account.steps))
     found = Trained(
         study=study.study,
         mode=agreed.mode.value,

@@ -1,7 +1,7 @@
 """What the server and the clients of a federated run agree on, from the flat settings that Flower hands to both.
 
-Keys have the form ``filter.k``; those about data and models (``data.*``, ``partition.*``, ``model.*``) concern clients
-alone and are not read here.
+Keys have the form ``filter.k``; those about data, models and who is there (``data.*``, ``partition.*``, ``model.*``,
+``population.*``) concern clients alone and are not read here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ class Terms:
         seed: decides batches and noise (simulated randomness: whoever knows it can recompute both).
         clients: how many take part. universe: sample ids are 0 ... universe - 1; public.
         local_steps: steps of a round; 1 in gradient mode.
-        dropout: probability that a client's answer of a round is lost.
 
     Raises:
         StudyError: a value out of its range, or values that do not fit.
@@ -65,7 +64,6 @@ class Terms:
     clients: int
     universe: int
     local_steps: int = 1
-    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         for key, value, least in (("steps", self.steps, 1), ("clients", self.clients, 1), ("seed", self.seed, 0)):
@@ -73,8 +71,6 @@ class Terms:
                 raise StudyError(f"{value!r} is not allowed", where=f"training.{key}", remedy=f"needs {least} or more")
         if self.universe < 1:
             raise StudyError(f"{self.universe} sample ids", where="training.universe", remedy="needs 1 or more")
-        if not 0 <= self.dropout < 1:
-            raise StudyError(f"{self.dropout!r}", where="training.dropout", remedy="needs a probability in [0, 1)")
         if self.local_steps < 1 or self.steps % self.local_steps:
             raise StudyError(
                 f"{self.local_steps} local steps a round, {self.steps} steps",
@@ -142,7 +138,6 @@ def terms(settings: Settings) -> Terms:
         clients=clients,
         universe=_number(settings, "universe", int),
         local_steps=_number(settings, "local_steps", int),
-        dropout=_number(settings, "dropout", float),
     )
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from coalmine.protocol.dpsgd import wire
 from coalmine.protocol.dpsgd.terms import Mode, Terms, terms
 from coalmine.protocol.errors import ContributionError, StorageError, StudyError
-from coalmine.server.training.exchange import answers, arrays, ask, content, setting
+from coalmine.server.training.exchange import answers, arrays, ask_all, content, setting
 from coalmine.server.training.standing import Standing
 from coalmine.server.training.strategy import Averaging, CentralSteps
 
@@ -102,7 +102,7 @@ def _meet(grid: Grid, agreed: Terms) -> tuple[dict[int, int], NDArray[np.float64
                 f"{len(nodes)} of {agreed.clients} clients are connected", where="clients", remedy="start the others"
             )
         time.sleep(1)
-    found = ask(grid, nodes, wire.INITIAL, content({}))
+    found = ask_all(grid, nodes, wire.INITIAL, content({}))
     by_number = {setting(answer, wire.ACCOUNT, "client"): node for node, answer in found.items()}
     if sorted(by_number) != list(range(agreed.clients)) or len(found) != agreed.clients:
         raise ContributionError(

@@ -55,22 +55,28 @@ def answers(replies: Iterable[Message]) -> Answers:
         if wire.REFUSED in reply.content:
             told = reply.content[wire.REFUSED]
             raise ContributionError(str(told["what"]), where=str(told["where"]), remedy=str(told["remedy"]))
-        found[node] = reply.content
+        if wire.AWAY not in reply.content:
+            found[node] = reply.content
     return found
 
 
-def ask(grid: Grid, nodes: Iterable[int], kind: str, made: RecordDict | Mapping[int, RecordDict]) -> Answers:
-    """Ask nodes and wait for all of them.
+def ask(grid: Grid, nodes: Iterable[int], kind: str, made: RecordDict) -> Answers:
+    """Ask nodes in a round. Who is silent is missing.
+
+    Raises:
+        ContributionError: as :func:`answers`.
+    """
+    return answers(grid.send_and_receive([Message(made, dst_node_id=node, message_type=kind) for node in nodes]))
+
+
+def ask_all(grid: Grid, nodes: Iterable[int], kind: str, made: RecordDict) -> Answers:
+    """Ask nodes outside of a round, when all of them must be there.
 
     Raises:
         ContributionError: as :func:`answers`; also where one does not answer.
     """
     asked = list(nodes)
-    messages = [
-        Message(made if isinstance(made, RecordDict) else made[node], dst_node_id=node, message_type=kind)
-        for node in asked
-    ]
-    found = answers(grid.send_and_receive(messages))
+    found = ask(grid, asked, kind, made)
     if len(found) != len(asked):
         raise ContributionError(
             f"{len(asked) - len(found)} of {len(asked)} clients did not answer {kind!r}",

@@ -1,4 +1,8 @@
-"""Flower strategies of both modes. The filter, and clients that missed one, are the same in both."""
+"""Flower strategies of both modes. The filter, and clients that missed one, are the same in both.
+
+Who is silent in a round adds nothing to it, and its samples are not among those that a filter over all clients ranks.
+Before a client takes part again it repeats the filterings that it missed.
+"""
 
 from __future__ import annotations
 
@@ -79,6 +83,10 @@ class Rounds(Strategy):
             if wire.BEHIND in answer:
                 self._behind[node] = setting(answer, wire.BEHIND, "done")
                 del found[node]
+        before = sum(filtering.step < self.standing.step for filtering in self.standing.past)
+        for node in self._nodes.values():
+            if node not in found:
+                self._behind.setdefault(node, before)
         after = self._stepped(found)
         if not np.isfinite(after.theta).all():
             raise ContributionError(
@@ -114,7 +122,12 @@ class Rounds(Strategy):
                 made[wire.FORGET] = [np.intersect1d(filtering.gone, self._owned.get(node, _NOTHING))]
         number = -1 if filtering is None else done
         spent = now.spent.get(self._number[node], 0)
-        return content(made, step=now.step, filtering=number, done=done, spent=spent)
+        return content(made, round=self._round, step=now.step, filtering=number, done=done, spent=spent)
+
+    @property
+    def _round(self) -> int:
+        """Number of the present round, from 0, also after a resume."""
+        return self.standing.step // self._terms.local_steps
 
     def _window(self, filtering: Filtering) -> dict[str, list[NDArray[np.float64]]]:
         return {wire.UPDATES: [filtering.updates.reshape(-1, len(filtering.theta))]} if self.window else {}
@@ -123,46 +136,47 @@ class Rounds(Strategy):
         if self._terms.scope is Scope.CLIENT:
             return self.standing.filtered(_NOTHING)
         now = self.standing.filtered(_NOTHING).past[-1]
-        ids, labels, scores = self._ranked(now, self._nodes.values())
+        ids, labels, scores = self._ranked(now, [node for node in self._nodes.values() if node not in self._behind])
         rule = self._terms.filter
         assert rule is not None
         return self.standing.filtered(drop(ids, labels, scores, rule.k, rule.reach))
 
     def _ranked(self, at: Filtering, nodes: Iterable[int]) -> list[NDArray[np.generic]]:
-        """Ids, labels and signatures of these nodes' active samples; remembers whose is which."""
-        made = content({wire.MODEL: [at.theta], **self._window(at)}, step=at.step)
+        """Ids, labels and signatures of the active samples of those that answer; remembers whose is which."""
+        made = content({wire.MODEL: [at.theta], **self._window(at)}, round=self._round, step=at.step)
         ranked = {node: arrays(answer, wire.RANKED) for node, answer in ask(self._grid, nodes, wire.RANK, made).items()}
         self._owned = {node: columns[0].astype(np.int64) for node, columns in ranked.items()}
+        if not ranked:
+            return [_NOTHING, _NOTHING, np.zeros(0)]
         return [np.concatenate(column) for column in zip(*ranked.values(), strict=True)]
 
     def _catch_up(self) -> None:
-        """Nodes that missed filterings repeat them, one after another."""
-        while self._behind:
-            node, done = self._behind.popitem()
+        """Nodes that missed filterings repeat them, one after another; who is silent still has to."""
+        for node, done in sorted(self._behind.items()):
+            del self._behind[node]
             for number, filtering in enumerate(self.standing.past[done:], done):
-                order = {"step": filtering.step, "filtering": number}
-                if self._terms.scope is Scope.CLIENT:
-                    made = content({wire.MODEL: [filtering.theta], **self._window(filtering)}, **order)
-                    ask(self._grid, [node], wire.FILTER, made)
-                    continue
-                own = self._ranked(filtering, [node])[0]
-                ask(
-                    self._grid,
-                    [node],
-                    wire.DROP,
-                    content({wire.FORGET: [np.intersect1d(own, filtering.gone)]}, **order),
-                )
+                if not self._repeated(node, number, filtering):
+                    self._behind[node] = number
+                    break
+
+    def _repeated(self, node: int, number: int, filtering: Filtering) -> bool:
+        order = {"round": self._round, "step": filtering.step, "filtering": number}
+        if self._terms.scope is Scope.CLIENT:
+            made = content({wire.MODEL: [filtering.theta], **self._window(filtering)}, **order)
+            return node in ask(self._grid, [node], wire.FILTER, made)
+        own = self._ranked(filtering, [node])[0]
+        made = content({wire.FORGET: [np.intersect1d(own, filtering.gone)]}, **order)
+        return node in self._owned and node in ask(self._grid, [node], wire.DROP, made)
 
 
 class CentralSteps(Rounds):
-    """Mode ``gradient``: integer sums, one Gaussian, the public denominator, one step. A lost answer adds nothing."""
+    """Mode ``gradient``: integer sums, one Gaussian, the public denominator, one step; also if nobody answers."""
 
     def _stepped(self, found: Answers) -> Standing:
         now, agreed = self.standing, self._terms
         total = np.zeros(len(now.theta), np.int64)
         for answer in found.values():
-            if wire.SUM in answer:
-                total += self._checked(arrays(answer, wire.SUM)[0])
+            total += self._checked(arrays(answer, wire.SUM)[0])
         summed = real(total, agreed.mechanism, agreed.bits)
         update = noised_gradient(summed, agreed.mechanism, stream(agreed.seed, Purpose.NOISE, now.step))
         theta, state = agreed.optimiser.step(now.theta, update, now.optimiser)
@@ -184,7 +198,7 @@ class Averaging(Rounds):
         moved, spent = np.zeros_like(now.theta), dict(now.spent)
         for client, node in sorted(self._nodes.items()):  # one order, so that floating-point sums repeat
             answer = found.get(node)
-            if answer is None or wire.MODEL not in answer:
+            if answer is None:
                 continue
             model = arrays(answer, wire.MODEL)[0]
             if model.shape != now.theta.shape:
