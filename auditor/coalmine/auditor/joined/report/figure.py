@@ -78,10 +78,10 @@ def _panel(axes: Axes, setting: Setting, rows: Sequence[Row]) -> None:
                 0.012, y, "nothing proven: missing", transform=axes.get_yaxis_transform(), va="center", color=QUIET
             )
     axes.set_yticks(range(len(rows)), [_name(row) for row in rows])
-    for label, row in zip(axes.get_yticklabels(), rows, strict=True):
+    for tick, row in zip(axes.get_yticklabels(), rows, strict=True):
         if row.contradicted:
-            label.set_color(CLAIM)
-            label.set_fontweight("bold")
+            tick.set_color(CLAIM)
+            tick.set_fontweight("bold")
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_title(heading(setting))
     axes.set_xlabel("ε" if claims else "ε (nothing is claimed about it)")

@@ -19,7 +19,8 @@ _BOUNDS: tuple[tuple[Callable[[Subject], float | None], str], ...] = (
     (formal, "formal"),
     (headline, "heuristic: GDP reading"),
 )
-_MOST_UPRIGHT = 6
+_MOST_UPRIGHT = 30
+"""Letters of all ticks that fit below a panel."""
 
 
 def epsilons(found: Audited) -> Figure | None:
@@ -56,9 +57,11 @@ def over_values(found: Audited) -> Figure:
         _accuracy(columns[2], across)
         columns[2].axhline(first.accuracy_before, color=QUIET, ls=(0, (2, 2)), label="before training")
         for axes in columns:
-            words = max(len(name) for _, name, _ in points) * len(points) > 5 * _MOST_UPRIGHT
-            turned = {"rotation": 30, "ha": "right"} if not numeric and words else {}
-            axes.set_xticks([x for x, _, _ in points], [name for _, name, _ in points], **turned)
+            axes.set_xticks([x for x, _, _ in points], [name for _, name, _ in points])
+            if not numeric and max(len(name) for _, name, _ in points) * len(points) > _MOST_UPRIGHT:
+                axes.tick_params(axis="x", rotation=30)
+                for tick in axes.get_xticklabels():
+                    tick.set_horizontalalignment("right")
             axes.set_xlabel(", ".join(found.keys))
             axes.grid(axis="y")
             axes.margins(x=0.08)
@@ -119,8 +122,8 @@ def _ceiling(axes: Axes, across: Across) -> None:
         )
     ]
     if line:
-        style = {"color": QUIET, "ls": ":", "lw": 1.6, "label": "most that so many models can show"}
-        axes.plot([x for x, _ in line], [ceiling for _, ceiling in line], **style)
+        across_models, ceilings = [x for x, _ in line], [ceiling for _, ceiling in line]
+        axes.plot(across_models, ceilings, color=QUIET, ls=":", lw=1.6, label="most that so many models can show")
 
 
 def _claim(axes: Axes, eps: float) -> None:
