@@ -70,11 +70,47 @@ def test_flowers_own_settings_are_valid_and_private_files_stay_at_home():
         ({"audit": {"canaries": [], "onion": True}}, "nothing is audited"),
         ({"audit": {"disparate": {"minority": [0.6]}}}, "0.5"),
         ({"audit": {"label_only": {"modls": 20}}}, "models"),
+        ({"audit": {"sampling": "shuffeld"}}, "poisson"),
+        ({"audit": {"sampling": "shuffled", "white_box": True}}, "rest on Poisson batches"),
     ],
 )
 def test_mistakes_are_named(training, said):
     with pytest.raises(StudyError, match=said):
         study(**training)
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "said"),
+    [
+        ("training.audit.alpha", [0.05, 0.1], "of its audit only training.audit.interpolation"),
+        ("training.audit", [{"alpha": 0.05}, {"alpha": 0.1}], "of its audit only"),
+        ("data.test", [50, 60], "cannot be swept here"),
+    ],
+)
+def test_a_report_has_one_level_and_one_question(key, values, said):
+    from coalmine.deploy.training.audit_studio import _prepared
+
+    with pytest.raises(StudyError, match=said):
+        _prepared([({key: value}, study()) for value in values])
+
+
+def test_keys_that_change_together_are_told_in_words():
+    from coalmine.deploy.training.audit_studio import _plain
+
+    swept = {"training.filter": {"reach": "global", "k": 30}, "training.q": 0.1, "training.model.hidden": [8]}
+    assert list(_plain(swept).values()) == ["reach global, k 30", 0.1, "[8]"]
+
+
+def test_shuffled_batches_reach_the_shadow_models_and_make_the_claim_heuristic():
+    from coalmine.deploy.training.audit import mechanism_of
+    from coalmine.deploy.training.prepare import audit_facts, prepared
+    from coalmine.protocol.dpsgd.claims import claim
+
+    for sampling, assurance in (("poisson", "formal"), ("shuffled", "heuristic")):
+        ready = prepared(study(data={"train": 100, "test": 50}, audit={"sampling": sampling}))
+        assert mechanism_of(ready).sampling == sampling
+        assert claim(mechanism_of(ready), 3).assurance == assurance
+        assert audit_facts(ready, 1)["audit.sampling"] == f'"{sampling}"'
 
 
 def test_what_only_the_data_show_is_refused_before_anything_is_trained():

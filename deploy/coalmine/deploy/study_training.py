@@ -126,6 +126,10 @@ class ShadowSection(Section):
     models: int = Field(200, ge=20, description="with each canary, and without any; these are shared among canaries")
     repetitions: Count = Field(1, description="of everything, on other seeds")
     alpha: float = Field(0.05, gt=0, lt=1, description="failure probability of each bound")
+    sampling: Literal["poisson", "shuffled"] = Field(
+        "poisson",
+        description="of shadow models' batches; shuffled: the claim is heuristic, `coalmine train` never does it",
+    )
     interpolation: float = Field(0.5, ge=0, le=1, description="interpolated: between blank (0) and mislabeled (1)")
     unfiltered: bool = Field(True, description="also audit the same run without its filter")
     random_start: bool = Field(False, description="also the accuracy of both from a random start, without pre-training")
@@ -146,6 +150,8 @@ class ShadowSection(Section):
             raise ValueError("onion asks about canaries: name some")
         if len(set(self.canaries)) != len(self.canaries):
             raise ValueError("a canary is named twice")
+        if self.sampling == "shuffled" and any((self.one_run, self.white_box, self.label_only)):
+            raise ValueError("one_run, white_box and label_only rest on Poisson batches: leave them out, or shuffled")
         return self
 
 

@@ -27,6 +27,7 @@ from coalmine.deploy.training.shelf import Shelf
 from coalmine.deploy.training.threshold import FOR_ACCURACY, count, dropped, subjects, threshold
 from coalmine.deploy.training.white_box import white_box_subject
 from coalmine.protocol.dpsgd.claims import claim
+from coalmine.protocol.dpsgd.mechanism import DpSgd, Sampling
 from coalmine.protocol.errors import StudyError
 
 FILTERED, UNFILTERED = "with filter", "without filter"
@@ -42,9 +43,10 @@ def audit_training(study: Study, ready: Prepared, stages: Stages, shelf: Shelf) 
         CoalmineError: bad input, or a model that diverged.
     """
     section, agreed = ready.section.audit, ready.agreed
+    mechanism = mechanism_of(ready)
     with stages.stage("accounting"):
-        promised = claim(agreed.mechanism, agreed.steps)
-    plan = Plan(agreed.mechanism, agreed.steps, agreed.optimiser, agreed.filter)
+        promised = claim(mechanism, agreed.steps)
+    plan = Plan(mechanism, agreed.steps, agreed.optimiser, agreed.filter)
     with stages.stage("canaries"):
         start = start_of(ready, study.seed)
         chosen, notes = craft(ready, plan, start, study.seed)
@@ -79,6 +81,11 @@ def audit_training(study: Study, ready: Prepared, stages: Stages, shelf: Shelf) 
         label_only=label_only,
         disparate=disparate,
     )
+
+
+def mechanism_of(ready: Prepared) -> DpSgd:
+    """Of the shadow models: the study's own, but for batches that its audit shuffles."""
+    return replace(ready.agreed.mechanism, sampling=Sampling(ready.section.audit.sampling))
 
 
 def _arms(run: Experiment, chosen: list[Canary], stages: Stages) -> tuple[Arm, ...]:
@@ -125,6 +132,11 @@ def _notes(ready: Prepared) -> tuple[str, ...]:
         "The attacker sees the final model only (input-space canary, hidden state). Shadow models come from the"
         " fast trainer, which gives the numbers of the Flower apps up to rounding.",
     ]
+    if mechanism_of(ready).sampling is Sampling.SHUFFLED:
+        told.append(
+            "Batches are shuffled, which the accounting (Poisson batches) does not cover: the claim is heuristic. A"
+            " bound above it would speak against that use of the claim, not against the mechanism's code."
+        )
     if section.group:
         told.append(
             "The group's attacker reads one parameter of the final model; its bounds are about all members together,"

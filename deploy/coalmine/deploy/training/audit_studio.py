@@ -26,6 +26,9 @@ SHADOWS = "shadows"
 _STORE = 256 << 20
 """Bytes of Ray's object store: the samples, and results on their way."""
 
+_OF_THE_AUDIT = ("training.audit.interpolation", "training.audit.models", "training.audit.sampling")
+"""What may differ between points of one report; its level and what it asks may not."""
+
 Points = Sequence[tuple[dict[str, Any], Study]]
 
 
@@ -91,9 +94,14 @@ def _audited(points: Points, ready: Sequence[Prepared], folder: Path, stages: St
 def _plain(values: dict[str, Any]) -> dict[str, Value]:
     """Keys that change together as text."""
     return {
-        key: value if isinstance(value, int | float | str | None) else json.dumps(value)
-        for key, value in values.items()
+        key: value if isinstance(value, int | float | str | None) else _together(value) for key, value in values.items()
     }
+
+
+def _together(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {given}" for key, given in value.items())
+    return json.dumps(value)
 
 
 def _prepared(points: Points) -> list[Prepared]:
@@ -103,10 +111,9 @@ def _prepared(points: Points) -> list[Prepared]:
         StudyError: points that differ in more than their training, or as :func:`auditable`.
     """
     for key in points[0][0]:
-        if key.partition(".")[0] != "training" or key.startswith("training.audit."):
-            raise StudyError(
-                f"{key} cannot be swept here", where=f"sweep: {key}", remedy="sweep keys of training, not of its audit"
-            )
+        if key.partition(".")[0] != "training" or (key.startswith("training.audit") and key not in _OF_THE_AUDIT):
+            remedy = f"sweep keys of training; of its audit only {', '.join(_OF_THE_AUDIT)}"
+            raise StudyError(f"{key} cannot be swept here", where=f"sweep: {key}", remedy=remedy)
     ready = [prepared(study) for _, study in points]
     for one in ready:
         auditable(one)
