@@ -110,6 +110,7 @@ def test_a_claim_above_the_axis_is_told_and_words_keep_the_order_of_the_file():
     found = over("training.filter.signature", ["loss", "grad_l2"])
     near = publishing.FIGURES["epsilons"](found)
     assert [label.get_text() for label in near.axes[0].get_xticklabels()] == ["loss", "grad_l2"]
+    assert near.axes[0].get_lines()[0].get_linestyle() == "None", "words have no order that a line could follow"
     high = replace(everything().claim, eps_pld_upper=99.0)
     far = publishing.FIGURES["epsilons"](over("training.filter.signature", ["loss", "grad_l2"], claim=high))
     assert "claim 99.00: above" in [text.get_text() for text in far.axes[0].texts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coalmine.auditor.membership.report import privacy_figures
 from coalmine.auditor.membership.report.cost_figures import label, number
@@ -46,7 +46,7 @@ def over_values(found: Audited) -> Figure:
     with look():
         figure, columns = canvas(11.4, 4.6, 3)
         for axes, (value, what) in zip(columns, _BOUNDS, strict=False):
-            _bounds(axes, across, value)
+            _bounds(axes, across, value, lines=numeric)
             if value is formal:
                 _ceiling(axes, across)
             top = max(0.5, 1.08 * axes.get_ylim()[1])
@@ -54,7 +54,7 @@ def over_values(found: Audited) -> Figure:
             _claim(axes, first.claim.eps_pld_upper)
             axes.set_title(what)
             axes.set_ylabel("ε ≥" if value is formal else "ε read")
-        _accuracy(columns[2], across)
+        _accuracy(columns[2], across, lines=numeric)
         columns[2].axhline(first.accuracy_before, color=QUIET, ls=(0, (2, 2)), label="before training")
         for axes in columns:
             axes.set_xticks([x for x, _, _ in points], [name for _, name, _ in points])
@@ -70,7 +70,7 @@ def over_values(found: Audited) -> Figure:
         title(
             figure,
             f"{found.study}: what attacks show and what it costs",
-            "solid, filled: without filter · dashed, hollow: with filter · accuracy: mean and deviation over models",
+            "filled: without filter · hollow: with filter · accuracy: mean and one deviation over models",
             said([audit for _, _, audit in points]),
         )
     return figure
@@ -79,7 +79,7 @@ def over_values(found: Audited) -> Figure:
 Across = list[tuple[float, tuple[Arm, ...]]]
 
 
-def _bounds(axes: Axes, across: Across, value: Callable[[Subject], float | None]) -> None:
+def _bounds(axes: Axes, across: Across, value: Callable[[Subject], float | None], *, lines: bool) -> None:
     arms = list(dict.fromkeys(arm.name for _, found in across for arm in found))
     names = list(dict.fromkeys(one.name for _, found in across for arm in found for one in arm.subjects))
     for place, name in enumerate(names):
@@ -98,12 +98,19 @@ def _bounds(axes: Axes, across: Across, value: Callable[[Subject], float | None]
                 [eps for _, eps in line],
                 color=COLOURS[place % len(COLOURS)],
                 marker=MARKERS[place % len(MARKERS)],
-                ls=(0, (4, 2)) if hollow else "-",
+                ls=_style(hollow, lines=lines),
                 mfc="none" if hollow else COLOURS[place % len(COLOURS)],
                 ms=6,
                 lw=1.5,
                 label=f"{name}, {arm}",
             )
+
+
+def _style(hollow: bool, *, lines: bool) -> Any:
+    """Values without an order are not joined."""
+    if not lines:
+        return ""
+    return (0, (4, 2)) if hollow else "-"
 
 
 def _ceiling(axes: Axes, across: Across) -> None:
@@ -134,7 +141,7 @@ def _claim(axes: Axes, eps: float) -> None:
         axes.text(0.98, 0.98, f"claim {eps:.2f}: above", transform=axes.transAxes, ha="right", va="top", color=CLAIM)
 
 
-def _accuracy(axes: Axes, across: Across) -> None:
+def _accuracy(axes: Axes, across: Across, *, lines: bool) -> None:
     for arm in dict.fromkeys(arm.name for _, found in across for arm in found):
         seen = [(x, one.accuracy, one.accuracy_std) for x, found in across for one in found if one.name == arm]
         hollow, colour = arm == FILTERED, VARIANCE_REDUCED if arm == FILTERED else INK
@@ -144,7 +151,7 @@ def _accuracy(axes: Axes, across: Across) -> None:
             yerr=[error for _, _, error in seen],
             color=colour,
             marker="D",
-            ls=(0, (4, 2)) if hollow else "-",
+            ls=_style(hollow, lines=lines),
             mfc="none" if hollow else colour,
             capsize=3,
             label=f"accuracy {arm}",
