@@ -6,7 +6,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.measurement import Measurement, seconds
+from benchmarks.measurement import Measurement, in_turns
 from coalmine.deploy.cluster import available_cores
 from coalmine.protocol.route import route
 
@@ -30,9 +30,9 @@ def measure() -> list[Measurement]:
         for start in range(0, RECORDS, 256):
             np.matmul(records[start : start + 256], candidates.T, out=out)
 
-    ours = seconds(lambda: route(records, candidates, K, threads=available_cores()), 2)
-    theirs = seconds(lambda: index.search(records, K), 2)
-    bare = seconds(product, 2)
+    ours, theirs, bare = in_turns(
+        (lambda: route(records, candidates, K, threads=available_cores()), lambda: index.search(records, K), product)
+    )
     return [
         Measurement("route", ours, "s"),
         Measurement("faiss IndexFlatIP (ties in no fixed order)", theirs, "s"),

@@ -8,6 +8,8 @@ from hypothesis import settings
 
 settings.register_profile("coalmine", deadline=None)  # a busy machine is no failure
 settings.load_profile("coalmine")
+# One process compiles for all of them; the processes that tests start inherit it.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "kernels"))
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coalmine.clients.encoder.cache import EmbeddingCache, default_cache_folder, text_key
+from coalmine.clients.encoder.cache import EmbeddingCache, text_key
 from coalmine.clients.encoder.fake import HashEncoder
+from coalmine.clients.encoder.folder import default_cache_folder
 from coalmine.protocol.errors import ModelError, StorageError
 
 ENCODER = HashEncoder(16)
@@ -148,6 +149,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from coalmine.clients.encoder.cache import EmbeddingCache, text_key
+from coalmine.clients.encoder.folder import default_cache_folder
 from coalmine.clients.encoder.fake import HashEncoder
 from coalmine.protocol.errors import StorageError
 encoder = HashEncoder(16)

@@ -16,7 +16,7 @@ from coalmine.protocol.tally import add_votes, tally
 from coalmine.protocol.vote import grid_bits, nearest_candidates, vote
 
 KINDS = ("random", "duplicates", "near", "lattice", "copies")
-EDGES = settings(max_examples=60, deadline=None)
+EDGES = settings(max_examples=60)
 SPEED = {"block": st.sampled_from([None, 1, 3, 64]), "threads": st.integers(1, 3)}
 
 
@@ -82,14 +82,14 @@ def test_merged_routes_equal_full_routes(crowd, random, block, threads):
 @pytest.mark.parametrize("dtype", ["f", "d"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_routes_of_a_real_dimension_are_the_plain_ones(kind, dtype):
-    records, candidates = embedded(3, 12, 800, 384, kind, dtype)
+    records, candidates = embedded(3, 12, 2600, 384, kind, dtype)
     found = [route(records, candidates, 5, block=block, threads=threads) for block, threads in ((None, 1), (7, 2))]
     np.testing.assert_array_equal(found[0].index, plainly(records, candidates, 5))
     np.testing.assert_array_equal(found[0].index, found[1].index)
     np.testing.assert_array_equal(found[0].distance, found[1].distance)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(crowds(most=14))
 def test_the_plain_route_is_the_exact_one(crowd):
     records, candidates, k = crowd
@@ -165,7 +165,7 @@ def counted(counts, clip, bits):
 COUNTS = st.lists(st.integers(0, 40), min_size=1, max_size=30).filter(any)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(COUNTS, st.one_of(st.floats(1e-4, 1e4), st.integers(-3, 3)), st.sampled_from([1, 1000, 10**6, 10**12]))
 def test_a_grid_vote_is_the_true_vote_rounded_toward_zero_and_never_longer_than_c(counts, clip, eligible):
     if isinstance(clip, int):  # just around the user's own norm, where clipping starts
@@ -179,7 +179,7 @@ def test_a_grid_vote_is_the_true_vote_rounded_toward_zero_and_never_longer_than_
         assert got > true * (1 - 2**-48) - 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 10**6), st.integers(1, 5))
 def test_sums_do_not_depend_on_sharding_or_order(seed, shards):
     rng = np.random.default_rng(seed)

@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from coalmine.protocol.compiled import compiled
 from coalmine.protocol.errors import DataError
 
 Array = NDArray[np.float64]
@@ -199,7 +199,7 @@ def series(background: Background, tilt: float, low: float, high: float) -> Seri
     )
 
 
-@numba.njit(cache=True)
+@compiled()
 def _log_characteristic(frequencies: Array, shifts: Array, counts: Array, rates: Array) -> tuple[Array, Array, Array]:
     """Logarithm of ``prod (1 + rate (exp(iws) - 1)) exp(-iw rate s)`` per frequency, and the size of what was added up.
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from coalmine.auditor.bisection import last_true
+from coalmine.protocol.compiled import compiled
 from coalmine.protocol.errors import StudyError
 
 Array = NDArray[np.float64]
@@ -78,7 +78,7 @@ def _stakes(x: Array, edges: NDArray[np.int64], evidence: float) -> Array:
         return np.sqrt(2 * evidence / (len(x) * variances))
 
 
-@numba.njit(nogil=True)
+@compiled()
 def _log_wealth(x: Array, edges: NDArray[np.int64], stakes: Array, m: float) -> float:
     """Logarithm of the final wealth; decreasing in m."""
     total = 0.0

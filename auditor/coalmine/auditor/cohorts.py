@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from coalmine.protocol.compiled import compiled
 from coalmine.protocol.errors import StudyError
 from coalmine.protocol.randomness import Purpose, stream
 
@@ -78,7 +78,7 @@ def background_sums(rng: np.random.Generator, projections: Array, q: float, n: i
     return sums
 
 
-@numba.njit(nogil=True)
+@compiled()
 def _fill(
     words: NDArray[np.uint16], direct: NDArray[np.uint8], rest: Array, projections: Array, sums: Array, first: int
 ) -> int:

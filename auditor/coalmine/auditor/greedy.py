@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from coalmine.protocol.compiled import compiled
 from coalmine.protocol.errors import BankError, DataError
 
 TIE = 1e-10
@@ -97,7 +97,7 @@ def select_probes(
     return ProbeSelection(picks, objectives)
 
 
-@numba.njit(cache=True)
+@compiled()
 def _trial(
     distance: NDArray[np.float64], reach: NDArray[np.float64], last: NDArray[np.int64], lost: NDArray[np.int64]
 ) -> int:
@@ -116,7 +116,7 @@ def _trial(
     return gained
 
 
-@numba.njit(cache=True)
+@compiled()
 def _admit(
     distance: NDArray[np.float64],
     slot: int,
@@ -141,7 +141,7 @@ def _admit(
             counts[slot] += 1
 
 
-@numba.njit(cache=True)
+@compiled()
 def _select_norm(
     retained: NDArray[np.float64], by_item: NDArray[np.float64], r: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -170,7 +170,7 @@ def _select_norm(
     return picks, scores
 
 
-@numba.njit(cache=True)
+@compiled()
 def _select_mu(
     retained: NDArray[np.float64], by_item: NDArray[np.float64], r: int, covariance: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

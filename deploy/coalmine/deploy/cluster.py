@@ -13,8 +13,6 @@ from coalmine.protocol.errors import ContributionError, StorageError
 
 _SHARED_MEMORY = Path("/dev/shm")
 _STARTS = 3
-ONE_THREAD = {"env_vars": dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")}
-"""Workers are as many as cores, so each gets one thread."""
 
 
 def available_cores() -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 
+from coalmine.clients.encoder.folder import default_cache_folder
+
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # despite its name: Ray stays on the loopback address
@@ -23,7 +25,11 @@ _SETTINGS = {
 
 
 def be_quiet() -> None:
-    """No telemetry; a cluster of this process's own answers to a token that nobody else knows and no file holds."""
+    """No telemetry; a cluster of this process's own answers to a token that nobody else knows and no file holds.
+
+    Compiled kernels go to the user's cache folder, so that one process compiles for all.
+    """
     for name, value in _SETTINGS.items():
         os.environ[name] = value
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(default_cache_folder() / "kernels"))

@@ -50,7 +50,7 @@ def open_workshop(study: Study, stages: Stages) -> Iterator[Workshop]:
 
 def cache_folder(study: Study) -> Path:
     """Where embeddings and generated texts are kept between studies."""
-    from coalmine.clients.encoder.cache import default_cache_folder
+    from coalmine.clients.encoder.folder import default_cache_folder
 
     return study.execution.cache or default_cache_folder()
 

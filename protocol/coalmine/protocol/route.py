@@ -11,15 +11,19 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from coalmine.protocol.compiled import compiled
 from coalmine.protocol.errors import BankError, DataError, ModelError
 
-_BLOCK_VALUES = 1 << 24
-_STRIDE = 128
+_BLOCK = 512
+_TILE = 1024
+"""Records and candidates per matrix product: its scores stay in a core's own cache until they were scanned."""
+_STRIDE = 64
+_SHORTLISTED = 1 << 24
+"""Room for shortlists, of a size that only ties at every candidate would fill."""
 
 
 @dataclass(frozen=True)
@@ -114,17 +118,22 @@ def _merge(
     single = np.ascontiguousarray(candidates, np.float32)
     half_norms = (0.5 * np.einsum("ij,ij->i", exact_candidates, exact_candidates, dtype=np.float64)).astype(np.float32)
     slack = _slack(exact_records, exact_candidates)
-    rows = block or max(1, _BLOCK_VALUES // (p * threads))
+    rows = block or max(1, min(_BLOCK, _SHORTLISTED // p))
 
     def work(start: int, stop: int) -> None:
-        scores = np.empty((min(rows, stop - start), p), np.float32)
+        seen = np.empty((min(rows, stop - start), min(_TILE, p)), np.float32)
+        lists = _Shortlists(len(seen), p, index.shape[1])
         for first in range(start, stop, rows):
             part = slice(first, min(first + rows, stop))
-            found = scores[: part.stop - first]
-            np.matmul(exact_records[part].astype(np.float32, copy=False), single.T, out=found)
-            _scan(
-                found, half_norms, slack, exact_records[part], exact_candidates, positions, index[part], distance[part]
-            )
+            found = exact_records[part].astype(np.float32, copy=False)
+            short = lists.best, lists.place, lists.score, lists.count
+            _known(found, index[part], distance[part], lists.best, lists.count)
+            for left in range(0, p, _TILE):
+                tile = slice(left, min(left + _TILE, p))
+                scores = seen.reshape(-1)[: len(found) * (tile.stop - left)].reshape(len(found), -1)
+                np.matmul(found, single[tile].T, out=scores)
+                _scan(scores, half_norms[tile], slack, left, *short)
+            _rank(slack, exact_records[part], exact_candidates, positions, *short, index[part], distance[part])
 
     if threads == 1:
         work(0, n)
@@ -156,7 +165,19 @@ def _largest_norm(array: NDArray[np.floating]) -> float:
     return float(np.sqrt(np.einsum("ij,ij->i", array, array).max()))
 
 
-@numba.njit(nogil=True)
+class _Shortlists:
+    """For each of n records: its k best scores so far, and who of p candidates may yet be among the k nearest.
+
+    Attributes:
+        best: (n, k), highest first. place, score: (n, p), the first ``count`` of each row.
+    """
+
+    def __init__(self, n: int, p: int, k: int) -> None:
+        self.best, self.count = np.empty((n, k), np.float32), np.empty(n, np.int64)
+        self.place, self.score = np.empty((n, p), np.int32), np.empty((n, p), np.float32)
+
+
+@compiled()
 def _distances(record, candidates, chosen, found, away):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Squared distances to ``chosen[:found]`` into ``away``, each summed in index order.
 
@@ -181,7 +202,7 @@ def _distances(record, candidates, chosen, found, away):  # type: ignore[no-unty
         away[first] = to_a
 
 
-@numba.njit(nogil=True)
+@compiled()
 def _insert(index, distance, at, away):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Put candidate ``at`` into one record's list, sorted by (distance, index)."""
     k = index.shape[0]
@@ -198,49 +219,48 @@ def _insert(index, distance, at, away):  # type: ignore[no-untyped-def]  # noqa:
     distance[slot] = away
 
 
-@numba.njit(nogil=True)
-def _scan(scores, half_norms, slack, records, candidates, positions, index, distance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    short = np.empty(scores.shape[1], np.int32)
-    away = np.empty(scores.shape[1])
-    best = np.empty(index.shape[1], np.float32)
+@compiled()
+def _known(records, index, distance, best, count):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Start shortlists from the scores of known candidates: (||x||^2 - distance) / 2."""
+    for row in range(records.shape[0]):
+        squared = np.float32(0.0)
+        if index[row, 0] >= 0:
+            for i in range(records.shape[1]):
+                squared += records[row, i] * records[row, i]
+        count[row] = 0
+        for slot in range(index.shape[1]):
+            known = index[row, slot] >= 0
+            best[row, slot] = np.float32(0.5) * (squared - np.float32(distance[row, slot])) if known else -np.inf
+
+
+@compiled()
+def _scan(scores, half_norms, slack, left, best, place, kept, count):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Shortlist the candidates of one tile, the first of which is candidate ``left``."""
     least = half_norms.min()
     for row in range(scores.shape[0]):
-        routes = index[row], distance[row]
-        _scan_row(
-            scores[row], half_norms, least, slack, records[row], candidates, positions, *routes, short, away, best
+        count[row] = _scan_row(
+            scores[row], half_norms, least, slack, left, best[row], place[row], kept[row], count[row]
         )
 
 
-@numba.njit(nogil=True, fastmath={"nnan", "ninf", "nsz"})
-def _highest(score, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """A maximum may be taken in any order, so this one may use vector instructions."""
-    top = np.float32(-3.0e38)
-    for j in range(start, stop):
-        top = max(top, score[j])
-    return top
-
-
-@numba.njit(nogil=True)
-def _scan_row(score, half_norms, least, slack, record, candidates, positions, index, distance, short, away, best):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+@compiled()
+def _scan_row(score, half_norms, least, slack, left, best, place, kept, count):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     p = score.shape[0]
-    k = index.shape[0]
-    squared = np.float32(0.0)
-    if index[0] >= 0:
-        for i in range(record.shape[0]):
-            squared += np.float32(record[i]) * np.float32(record[i])
-    for slot in range(k):  # score of a known candidate: (||x||^2 - distance) / 2
-        best[slot] = np.float32(0.5) * (squared - np.float32(distance[slot])) if index[slot] >= 0 else -np.inf
+    k = best.shape[0]
     floor = best[k - 1] - slack
-    found = 0
     for start in range(0, p, _STRIDE):
-        stop = min(start + _STRIDE, p)
-        if _highest(score, start, stop) - least < floor:  # nobody here can be among the k nearest
-            continue
-        for j in range(start, stop):
+        reached = False
+        if start + _STRIDE <= p:  # a count without branches over a fixed length takes vector instructions
+            for j in range(_STRIDE):
+                reached |= score[start + j] - least >= floor
+            if not reached:
+                continue
+        for j in range(start, min(start + _STRIDE, p)):
             value = score[j] - half_norms[j]
             if value >= floor:
-                short[found] = j
-                found += 1
+                place[count] = left + j
+                kept[count] = value
+                count += 1
                 if value > best[k - 1]:
                     slot = k - 1
                     while slot > 0 and best[slot - 1] < value:
@@ -248,11 +268,22 @@ def _scan_row(score, half_norms, least, slack, record, candidates, positions, in
                         slot -= 1
                     best[slot] = value
                     floor = best[k - 1] - slack
-    kept = 0
-    for i in range(found):
-        if score[short[i]] - half_norms[short[i]] >= floor:
-            short[kept] = short[i]
-            kept += 1
-    _distances(record, candidates, short, kept, away)
-    for i in range(kept):
-        _insert(index, distance, positions[short[i]], away[i])
+    return count
+
+
+@compiled()
+def _rank(slack, records, candidates, positions, best, place, score, count, index, distance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Order what is left of each shortlist by exact distance."""
+    away = np.empty(place.shape[1])
+    k = index.shape[1]
+    for row in range(records.shape[0]):
+        floor = best[row, k - 1] - slack
+        short = place[row]
+        left = 0
+        for i in range(count[row]):
+            if score[row, i] >= floor:
+                short[left] = short[i]
+                left += 1
+        _distances(records[row], candidates, short, left, away)
+        for i in range(left):
+            _insert(index[row], distance[row], positions[short[i]], away[i])

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from coalmine.protocol.compiled import compiled
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -45,7 +46,7 @@ class Chains(NamedTuple):
     earlier: NDArray[np.int32]
 
 
-@numba.njit(nogil=True)
+@compiled()
 def _mixed(number):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every bit moves every bit."""
     number = (number ^ (number >> _SHIFT_1)) * _MIX_1
@@ -53,12 +54,12 @@ def _mixed(number):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return number ^ (number >> _SHIFT_3)
 
 
-@numba.njit(nogil=True)
+@compiled()
 def _grown(rolling, word):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return rolling * _BASE + _mixed(np.uint64(word))
 
 
-@numba.njit(nogil=True)
+@compiled()
 def _power(exponent):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     power = np.uint64(1)
     for _ in range(exponent):
@@ -66,7 +67,7 @@ def _power(exponent):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return power
 
 
-@numba.njit(nogil=True)
+@compiled()
 def _whole(text, start, length):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     rolling = np.uint64(0)
     for i in range(length):
@@ -74,7 +75,7 @@ def _whole(text, start, length):  # type: ignore[no-untyped-def]  # noqa: ANN001
     return rolling
 
 
-@numba.njit(nogil=True)
+@compiled()
 def _rolled(rolling, run, text, end, length, leaving):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The hash of the ``length`` words up to ``end``, given that of those up to the word before.
 
@@ -86,7 +87,7 @@ def _rolled(rolling, run, text, end, length, leaving):  # type: ignore[no-untype
     return rolling
 
 
-@numba.njit(nogil=True)
+@compiled()
 def count_whole(words, length):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Places where ``length`` words without a 0 begin."""
     run = total = 0
@@ -96,7 +97,7 @@ def count_whole(words, length):  # type: ignore[no-untyped-def]  # noqa: ANN001,
     return total
 
 
-@numba.njit(nogil=True)
+@compiled()
 def _find(key, text, start, length, words, table):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The entry whose words are ``text[start : start + length]``, or -1 - slot with the free slot."""
     last = np.uint64(len(table.slots) - 1)
@@ -115,7 +116,7 @@ def _find(key, text, start, length, words, table):  # type: ignore[no-untyped-de
     return -1 - np.int64(slot)
 
 
-@numba.njit(nogil=True)
+@compiled()
 def _enter(key, start, length, words, table, entries):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """The entry of indexed words; a new one is numbered ``entries``."""
     entry = _find(key, words, start, length, words, table)
@@ -128,7 +129,7 @@ def _enter(key, start, length, words, table, entries):  # type: ignore[no-untype
     return entry
 
 
-@numba.njit(nogil=True)
+@compiled()
 def place(hashes, entries, slots):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Fill empty ``slots`` with the first ``entries`` entries, which are distinct."""
     last = np.uint64(len(slots) - 1)
@@ -139,7 +140,7 @@ def place(hashes, entries, slots):  # type: ignore[no-untyped-def]  # noqa: ANN0
         slots[slot] = entry
 
 
-@numba.njit(nogil=True)
+@compiled()
 def index_shortest(words, length, mask, chains, table):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Enter the n-grams of the shortest length and link their places. Returns the number of entries."""
     entries = run = 0
@@ -162,7 +163,7 @@ def index_shortest(words, length, mask, chains, table):  # type: ignore[no-untyp
     return entries
 
 
-@numba.njit(nogil=True)
+@compiled()
 def meet(text, met, length, mask, words, chains, table):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Write into ``met`` which entry of the shortest length begins at each place of ``text``, or -1.
 
@@ -193,7 +194,7 @@ def meet(text, met, length, mask, words, chains, table):  # type: ignore[no-unty
     return places
 
 
-@numba.njit(nogil=True)
+@compiled()
 def _index_longer(at, shortest, longest, mask, words, table, entries):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     rolling = _whole(words, at, shortest)
     for length in range(shortest + 1, longest + 1):
@@ -206,7 +207,7 @@ def _index_longer(at, shortest, longest, mask, words, table, entries):  # type: 
     return entries
 
 
-@numba.njit(nogil=True)
+@compiled()
 def _hold(holders, user):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for i in range(len(holders)):
         if holders[i] == user:
@@ -216,7 +217,7 @@ def _hold(holders, user):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN20
             break
 
 
-@numba.njit(nogil=True)
+@compiled()
 def note(text, users, met, holders, shortest, longest, mask, words, chains, table, entries):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Write the user of each place of ``text`` into the ``holders`` of the n-grams that begin there.
 

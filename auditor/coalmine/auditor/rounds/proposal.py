@@ -16,12 +16,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from coalmine.auditor.background import Array, Background
 from coalmine.auditor.ideal import ideal_epsilon
 from coalmine.auditor.rounds.path import ScoredRound
+from coalmine.protocol.compiled import compiled
 
 BEYOND = 1e-10
 """Probability of backgrounds that a bound on the values leaves out; it is added to the FPR."""
@@ -166,7 +166,7 @@ def density_floors(
     return tuple(known)
 
 
-@numba.njit(cache=True)
+@compiled()
 def _shared(before: Array, own: Array) -> Array:
     """The least total over all ways to share a sum of cells between the rounds before and this one."""
     cells = len(own)

@@ -7,7 +7,6 @@ folder and files are for their owner only.
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,16 +15,6 @@ from coalmine.protocol.errors import StorageError
 from coalmine.protocol.ports import Encoder
 
 OWNER_ONLY = 0o700
-
-
-def default_cache_folder() -> Path:
-    """Where caches live: the environment variable COALMINE_CACHE, else the platform's cache folder of this user."""
-    chosen = os.environ.get("COALMINE_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
-    import platformdirs
-
-    return platformdirs.user_cache_path("coalmine", appauthor=False)
 
 
 def text_key(text: str) -> bytes:

@@ -21,7 +21,7 @@ def doctor(
     """Versions, cores, memory, models, write access, offline readiness. Ends with code 1 where something is missing."""
     import psutil
 
-    from coalmine.clients.encoder.cache import default_cache_folder
+    from coalmine.clients.encoder.folder import default_cache_folder
     from coalmine.clients.encoder.model_files import locate
     from coalmine.deploy.cluster import available_cores
     from coalmine.protocol.errors import CoalmineError

@@ -91,7 +91,7 @@ def synthesise(
         canaries=CanaryOrder(canaries, canary_repetitions, references, perplexity=canary_perplexity),
     )
     refuse_if_filled(out)
-    from coalmine.clients.encoder.cache import default_cache_folder
+    from coalmine.clients.encoder.folder import default_cache_folder
 
     with Stages(Console(stderr=True)) as stages:
         product = produce(order, stages, default_cache_folder())
