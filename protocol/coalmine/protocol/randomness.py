@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
+from numpy.typing import NDArray
 
 
 class Purpose(StrEnum):
@@ -75,7 +77,18 @@ Randomness = Simulated | Protected
 def stream(seed: int, purpose: Purpose, round: int = 0, user: str = "") -> np.random.Generator:
     """The generator of (seed, purpose, round, user)."""
     key = _digest(b"stream", str(seed).encode(), purpose.encode(), struct.pack("<q", round), user.encode())
-    return np.random.Generator(np.random.Philox(key=int.from_bytes(key[:16], "little")))
+    return np.random.Generator(np.random.Philox(_Key(np.frombuffer(key, "<u8", 2).astype(np.uint64))))
+
+
+@dataclass(frozen=True, eq=False)
+class _Key(ISeedSequence):
+    """Philox' key itself; given as a plain key, NumPy would first gather entropy that nobody uses."""
+
+    words: NDArray[np.uint64]
+
+    def generate_state(self, n_words: int, dtype: object = np.uint32) -> NDArray[np.uint64]:
+        """The (2,) words; Philox asks for nothing else."""
+        return self.words
 
 
 def participates(key: bytes, round: int, user: str, q: float) -> bool:

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import torch
 
+from coalmine.clients.training.fast.dense import Dense
 from coalmine.clients.training.fast.engine import Engine
 from coalmine.clients.training.fast.ghost import GhostEngine
-from coalmine.clients.training.fast.layers import Conv, Layer, Linear, Plain
-from coalmine.clients.training.fast.pooling import max_pooled
+from coalmine.clients.training.fast.layers import Conv, Layer, Linear, Plain, max_pooled
 from coalmine.clients.training.models import Activation, Kind, ModelSpec
 from coalmine.protocol.errors import ModelError
 
@@ -22,7 +22,13 @@ def engine(spec: ModelSpec) -> Engine:
     """
     match spec.kind:
         case Kind.LOGISTIC | Kind.MLP:
-            return GhostEngine(_mlp(spec), "closed-form ghost clipping: every layer is linear")
+            widths = (
+                int(torch.Size(spec.shape).numel()),
+                *(spec.hidden if spec.kind is Kind.MLP else ()),
+                spec.classes,
+            )
+            how = "closed-form ghost clipping: every layer is linear"
+            return GhostEngine(_mlp(widths, _activation(spec)), how, Dense(widths, spec.activation))
         case Kind.CNN:
             return GhostEngine(_cnn(spec), "ghost clipping over unfolded patches: linear layers and convolutions only")
         case Kind.WRN16:
@@ -32,11 +38,10 @@ def engine(spec: ModelSpec) -> Engine:
             return OpacusEngine(lambda: WideResNet16(spec.shape[0], spec.classes, spec.width))
 
 
-def _mlp(spec: ModelSpec) -> tuple[Layer, ...]:
-    widths = [int(torch.Size(spec.shape).numel()), *(spec.hidden if spec.kind is Kind.MLP else ()), spec.classes]
+def _mlp(widths: tuple[int, ...], active: Layer) -> tuple[Layer, ...]:
     layers: list[Layer] = []
     for inputs, outputs in pairwise(widths):
-        layers += [Linear(inputs, outputs), _activation(spec)]
+        layers += [Linear(inputs, outputs), active]
     return tuple(layers[:-1])
 
 

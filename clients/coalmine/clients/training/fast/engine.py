@@ -17,7 +17,7 @@ class Batch:
     """Padded batches of R models.
 
     Attributes:
-        x: (R, B, K, *shape) K views of each sample. y: (R, B). there: (R, B) false where padded.
+        x: (R, B, K, *shape) K views of each sample. y: (R, B). there: (R, B) false where padded, at the end of rows.
     """
 
     x: Tensor
@@ -61,6 +61,13 @@ class Engine(Protocol):
 
     def clipped_sums(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
         """(R, P) sums of gradients, each clipped to L2 norm ``clip`` (infinite: not at all)."""
+        ...
+
+    def clipped_each(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
+        """(R, P) gradients, clipped, where each model's batch is one sample.
+
+        A row's bits do not depend on who else is in the batch, as long as R is the same.
+        """
         ...
 
     def facts(self, theta: Tensor, x: Tensor, y: Tensor, directions: Tensor, loss: CrossEntropy | Hamp) -> Facts:

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from coalmine.clients.training.fast.dense import Dense
 from coalmine.clients.training.fast.engine import Batch, Facts
 from coalmine.clients.training.fast.layers import Layer, Tape, bound
 from coalmine.clients.training.fast.objective import losses
@@ -23,11 +24,12 @@ class GhostEngine:
     Args:
         layers: applied in order; the last one gives the logits.
         how: for the log.
+        dense: the same chain where all its layers are linear: faster sums on a CPU.
     """
 
-    def __init__(self, layers: tuple[Layer, ...], how: str) -> None:
-        self._layers = layers
-        self._how = how
+    def __init__(self, layers: tuple[Layer, ...], how: str, dense: Dense | None = None) -> None:
+        self._layers, self._how, self._dense = layers, how, dense
+        self._parametrised = [layer for layer in layers if layer.parameters]
 
     @property
     def how(self) -> str:
@@ -35,7 +37,7 @@ class GhostEngine:
 
     @cached_property
     def parameters(self) -> int:
-        return sum(layer.parameters for layer in self._layers)
+        return sum(layer.parameters for layer in self._parametrised)
 
     def initial(self, seed: int) -> NDArray[np.float64]:
         rng = stream(seed, Purpose.INITIAL_MODEL)
@@ -45,23 +47,30 @@ class GhostEngine:
         return self._forward(theta, x.expand(len(theta), *x.shape), None)
 
     def clipped_sums(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
+        dense, one_view = self._dense, batch.x.shape[2] == 1
+        if dense is None or not one_view or theta.device.type != "cpu":
+            return self.clipped_each(theta, batch, clip, loss)
+        rows = zip(theta.numpy(), batch.x.flatten(2).numpy(), batch.y.numpy(), batch.there.sum(1).tolist(), strict=True)
+        sums = [dense.clipped_sum(own, x[:count], y[:count], clip, loss) for own, x, y, count in rows]
+        return torch.as_tensor(np.stack(sums))
+
+    def clipped_each(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
         outers, _ = self._outers(theta, batch, loss)
         norms = self._norms(outers)
         weights = batch.there * (clip / norms).nan_to_num(nan=1.0, posinf=1.0).clamp(max=1.0)
         if clip == float("inf"):
             weights = batch.there.to(theta.dtype)
-        return torch.cat([outer.weighted_sum(weights) for outer in outers], dim=1)
+        every = zip(self._parametrised, outers, strict=True)
+        return torch.cat([layer.flat(outer.weighted_sum(weights)) for layer, outer in every], dim=1)
 
     def facts(self, theta: Tensor, x: Tensor, y: Tensor, directions: Tensor, loss: CrossEntropy | Hamp) -> Facts:
         models = len(theta)
         everyone = torch.ones(models, len(x), dtype=torch.bool, device=x.device)
         common = Batch(x.unsqueeze(1).expand(models, *x.shape[:1], 1, *x.shape[1:]), y.expand(models, -1), everyone)
         outers, logits = self._outers(theta, common, loss)
-        offsets = np.cumsum([0, *(layer.parameters for layer in self._layers if layer.parameters)])
-        dots = sum(
-            outer.dots(directions[:, :, start:stop])
-            for outer, start, stop in zip(outers, offsets[:-1], offsets[1:], strict=True)
-        )
+        own = directions.split([layer.parameters for layer in self._parametrised], dim=2)
+        every = zip(self._parametrised, outers, own, strict=True)
+        dots = sum(outer.dots(layer.inner(direction)) for layer, outer, direction in every)
         return Facts(
             _numpy(logits.squeeze(2)),
             _numpy(self._norms(outers)),
@@ -104,9 +113,8 @@ class GhostEngine:
 
 
 def _by_sample(rows: Tensor, samples: int) -> Tensor:
-    """(R, B * K, i, T) to (R, B, K * T, i), a view where K = 1."""
-    by_view = torch.unflatten(rows, 1, (samples, rows.shape[1] // samples))
-    return by_view.transpose(3, 4).flatten(2, 3)
+    """(R, B * K, T, i) to (R, B, K * T, i)."""
+    return rows.unflatten(1, (samples, -1)).flatten(2, 3)
 
 
 def _numpy(values: Tensor) -> NDArray[np.float64]:

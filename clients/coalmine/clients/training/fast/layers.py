@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.grad import conv2d_input
 
 Tape = list[tuple[Tensor, Tensor]]
-"""(a, s) of every parametrised layer passed: inputs (R, N, i, T) and outputs (R, N, o, T), T positions."""
+"""(a, s) of every parametrised layer passed: inputs (R, N, T, i) and outputs (R, N, T, o), T positions."""
 
 
 class Layer(Protocol):
@@ -26,6 +27,14 @@ class Layer(Protocol):
 
     def forward(self, theta: Tensor, x: Tensor, tape: Tape | None) -> Tensor:
         """(R, N, ...) to (R, N, ...) under (R, parameters)."""
+        ...
+
+    def flat(self, gradient: Tensor) -> Tensor:
+        """(..., parameters) from the order of the tape's inputs to that of the flat vector."""
+        ...
+
+    def inner(self, direction: Tensor) -> Tensor:
+        """And back."""
         ...
 
 
@@ -48,8 +57,14 @@ class Linear:
         a = x.flatten(2)
         weights = torch.unflatten(theta[:, : self.outputs * self.inputs], 1, (self.outputs, self.inputs))
         biases = theta[:, self.outputs * self.inputs :].unsqueeze(1)
-        s = torch.baddbmm(biases, a, weights.transpose(1, 2)).unsqueeze(3)
-        return _recorded(a.unsqueeze(3), s, tape).squeeze(3)
+        s = torch.baddbmm(biases, a, weights.transpose(1, 2)).unsqueeze(2)
+        return _recorded(a.unsqueeze(2), s, tape).squeeze(2)
+
+    def flat(self, gradient: Tensor) -> Tensor:
+        return gradient
+
+    def inner(self, direction: Tensor) -> Tensor:
+        return direction
 
 
 @dataclass(frozen=True)
@@ -71,26 +86,36 @@ class Conv:
         return self.inputs * self.kernel**2
 
     def forward(self, theta: Tensor, x: Tensor, tape: Tape | None) -> Tensor:
-        weights = theta[:, : self.outputs * self.fan_in]
-        weights = torch.unflatten(weights, 1, (self.outputs, self.inputs, self.kernel, self.kernel))
+        weights = theta[:, : self.outputs * self.fan_in].unflatten(1, (self.outputs, self.inputs, *self._square))
         biases = theta[:, self.outputs * self.fan_in :]
-        # Each model's own kernel call: a grouped convolution over all of them is no faster on a CPU.
-        s = torch.stack(
-            [
-                functional.conv2d(own, weight, bias, self.stride, self.padding)
-                for own, weight, bias in zip(x, weights, biases, strict=True)
-            ]
-        )
         if tape is None:
-            return s
-        flat = _recorded(self._patches(x.detach()), s.flatten(3), tape)
-        return torch.unflatten(flat, 3, s.shape[3:])
+            every = zip(x, weights, biases, strict=True)
+            return torch.stack([functional.conv2d(*own, self.stride, self.padding) for own in every])
+        a = self._patches(x.detach())
+        s = _Convolved.apply(x, weights, biases, a, self.stride, self.padding)  # type: ignore[no-untyped-call]
+        sides = self.side(x.shape[3]), self.side(x.shape[4])
+        return _recorded(a, s, tape).unflatten(2, sides).movedim(4, 2)
+
+    def flat(self, gradient: Tensor) -> Tensor:
+        return self._rearranged(gradient, (*self._square, self.inputs), -1, -3)
+
+    def inner(self, direction: Tensor) -> Tensor:
+        return self._rearranged(direction, (self.inputs, *self._square), -3, -1)
+
+    def _rearranged(self, values: Tensor, sizes: tuple[int, ...], source: int, destination: int) -> Tensor:
+        weights, biases = values.split([self.outputs * self.fan_in, self.outputs], dim=-1)
+        moved = weights.unflatten(-1, (self.outputs, *sizes)).movedim(source, destination).flatten(-4)
+        return torch.cat([moved, biases], dim=-1)
 
     def _patches(self, x: Tensor) -> Tensor:
-        """(R, N, i, T): im2col by a strided view and one copy, several times faster than torch's own unfold."""
+        """(R, N, T, i): im2col by a strided view and one copy, channels last, which copies the longest runs."""
         padded = functional.pad(x, (self.padding,) * 4) if self.padding else x
         seen = padded.unfold(3, self.kernel, self.stride).unfold(4, self.kernel, self.stride)
-        return seen.permute(0, 1, 2, 5, 6, 3, 4).flatten(2, 4).flatten(3, 4)
+        return seen.permute(0, 1, 3, 4, 5, 6, 2).flatten(4, 6).flatten(2, 3)
+
+    @property
+    def _square(self) -> tuple[int, int]:
+        return self.kernel, self.kernel
 
     def side(self, length: int) -> int:
         """The output's side for an input's."""
@@ -107,6 +132,46 @@ class Plain:
 
     def forward(self, theta: Tensor, x: Tensor, tape: Tape | None) -> Tensor:
         return torch.unflatten(self.function(x.flatten(0, 1)), 0, x.shape[:2])
+
+    def flat(self, gradient: Tensor) -> Tensor:
+        return gradient
+
+    def inner(self, direction: Tensor) -> Tensor:
+        return direction
+
+
+def max_pooled(x: Tensor) -> Tensor:
+    """(n, c, h, w) to (n, c, h - 1, w - 1): the largest of each 2 x 2 square."""
+    # Channels beside each other: the other kernel is several times slower.
+    return functional.max_pool2d(x.contiguous(memory_format=torch.channels_last), 2, 1)
+
+
+class _Convolved(torch.autograd.Function):
+    """A convolution whose patches are there already: a product forward; backward the gradient by its input alone."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weights: Tensor, biases: Tensor, patches: Tensor, stride: int, padding: int
+    ) -> Tensor:
+        """(R, N, T, o), so that channels lie beside each other, as the layers that follow like them."""
+        ctx.save_for_backward(weights)
+        ctx.shape, ctx.stride, ctx.padding = x.shape, stride, padding
+        rows, columns = patches.flatten(1, 2), weights.movedim(2, 4).flatten(2).transpose(1, 2)
+        s = torch.bmm(rows, columns).view(*patches.shape[:3], -1)
+        return s.add_(biases[:, None, None, :])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (weights,) = ctx.saved_tensors
+        sides = ctx.shape[3:]
+        height, width = ((side + 2 * ctx.padding - weights.shape[-1]) // ctx.stride + 1 for side in sides)
+        by_output = gradients[0].unflatten(2, (height, width)).movedim(4, 2)
+        by_input = [
+            conv2d_input(ctx.shape[1:], own.contiguous(memory_format=torch.channels_last), by, ctx.stride, ctx.padding)
+            for own, by in zip(weights, by_output, strict=True)
+        ]
+        stacked = by_input[0].unsqueeze(0) if len(by_input) == 1 else torch.stack(by_input)
+        return stacked, None, None, None, None, None
 
 
 def bound(layer: Layer) -> float:

@@ -7,13 +7,7 @@ from itertools import pairwise
 from torch import nn
 
 from coalmine.clients.training.fast.build import engine
-from coalmine.clients.training.fast.pooling import max_pooled
 from coalmine.clients.training.models import Activation, Kind, ModelSpec
-
-
-class _Pool(nn.Module):
-    def forward(self, x: object) -> object:
-        return max_pooled(x)  # type: ignore[arg-type]
 
 
 def module(spec: ModelSpec) -> nn.Module:
@@ -36,10 +30,10 @@ def module(spec: ModelSpec) -> nn.Module:
             return nn.Sequential(
                 nn.Conv2d(spec.shape[0], width, 8, 2, 3),
                 active(),
-                _Pool(),
+                nn.MaxPool2d(2, 1),
                 nn.Conv2d(width, 2 * width, 4, 2),
                 active(),
-                _Pool(),
+                nn.MaxPool2d(2, 1),
                 nn.Flatten(),
                 nn.Linear(flat, 32),
                 active(),
