@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coalmine.auditor import betting
 from coalmine.protocol.errors import StudyError
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=300), st.floats(1e-4, 0.5), st.floats(-3, 3), st.floats(0.1, 9))
 def test_bounds_surround_the_mean_and_follow_the_scale(draws, gamma, shift, width):
     x = np.array(draws)

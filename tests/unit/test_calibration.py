@@ -34,7 +34,7 @@ def test_calibration_users_stand_for_exactly_n_users_as_evenly_as_possible(popul
     assert (np.diff(found) <= 0).all()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.sampled_from([0.1, 0.5, 0.9]), st.sampled_from(list(Split)))
 def test_no_threshold_on_a_dense_grid_promises_more(seed, q, split):
     designed, votes = setting(seed, q=q)

@@ -68,7 +68,7 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_siz
 LABELS = st.sampled_from(["", "red", "größe"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(IDS, TEXTS, LABELS), min_size=1, max_size=8))
 def test_all_formats_give_the_table_that_was_written(tmp_path_factory, rows):
     expected = {}

@@ -1,7 +1,7 @@
 """Caps and splits."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coalmine.clients.data.select import cap, distinct, distinct_records
@@ -30,7 +30,6 @@ USERS = st.dictionaries(
 ).map(lambda content: tuple(user(id, *records) for id, records in content.items()))
 
 
-@settings(deadline=None)
 @given(USERS, st.data())
 def test_splits_are_disjoint_of_the_right_size_and_keep_the_bounds(users, data):
     least, canary_records, m = (data.draw(st.integers(1, high)) for high in (4, 4, 8))
@@ -65,7 +64,6 @@ def is_subsequence(part, whole):
     return all(pair in pairs for pair in zip(part.records, part.labels, strict=True))
 
 
-@settings(deadline=None)
 @given(st.permutations([numbered(f"user {i}", 3 + i) for i in range(12)]), st.integers(0, 5))
 def test_splits_do_not_depend_on_the_order_of_the_source(users, seed):
     ordered = sorted(users, key=lambda one: one.id)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from coalmine.clients.data.users import User, UserTable
@@ -24,13 +24,11 @@ def table(content, source="a test"):
     )
 
 
-@settings(deadline=None)
 @given(TABLES, TABLES)
 def test_digests_differ_exactly_when_the_content_differs(one, other):
     assert (table(one).digest == table(other).digest) == (one == other)
 
 
-@settings(deadline=None)
 @given(TABLES, st.randoms(use_true_random=False))
 def test_neither_the_order_of_users_nor_the_source_counts(content, random):
     shuffled = list(content.items())
@@ -38,7 +36,6 @@ def test_neither_the_order_of_users_nor_the_source_counts(content, random):
     assert table(dict(shuffled), "elsewhere").digest == table(content).digest
 
 
-@settings(deadline=None)
 @given(TABLES, st.data())
 def test_the_order_of_records_counts(content, data):
     id = data.draw(st.sampled_from(sorted(content)))
@@ -47,7 +44,6 @@ def test_the_order_of_records_counts(content, data):
     assert table({**content, id: turned}).digest != table(content).digest
 
 
-@settings(deadline=None)
 @given(TABLES, st.data())
 def test_one_changed_cell_changes_the_digest(content, data):
     id = data.draw(st.sampled_from(sorted(content)))

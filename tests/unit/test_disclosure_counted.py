@@ -17,7 +17,7 @@ TEXT = st.lists(st.sampled_from("abcdef"), max_size=6).map(" ".join)
 EXAMPLE = Path(__file__).parents[2] / "docs" / "disclosure-classes.md"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.integers(0, 5), TEXT), max_size=15), st.lists(TEXT, max_size=8))
 def test_equals_sets(records, outputs):
     found = Counted("words", str.split).matches(Held(records, outputs), [3, 1, 2])

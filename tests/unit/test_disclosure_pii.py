@@ -76,7 +76,7 @@ def test_canonical_form(text, kind, expected):
     assert canonical(text, Detail(kind, 0, len(text))) == expected
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(TEXT | st.text(max_size=30), st.data())
 def test_the_filter_lets_every_text_with_a_detail_pass(text, data):
     start = data.draw(st.integers(0, len(text)))
@@ -96,7 +96,7 @@ def test_the_filter_stops_texts_without_a_detail():
     assert not Mentions([]).possible_in("anything")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.tuples(st.integers(0, 4), TEXT), max_size=12),
     st.lists(TEXT, max_size=8),

@@ -38,7 +38,7 @@ def check(records, outputs, n_min, n_max, hash_bits=64):
         assert matches.per_user(8).sum() == k * len(matches.features)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     records=st.lists(st.tuples(st.integers(0, 5), TEXT), max_size=12),
     outputs=st.lists(TEXT, max_size=10),
@@ -54,7 +54,7 @@ def test_equals_sets_of_tuples(records, outputs, n_min, longer, hash_bits, batch
         check(records, outputs, n_min, n_min + longer, hash_bits)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     records=st.lists(st.tuples(st.integers(0, 3), TEXT), min_size=1, max_size=20),
     chosen=st.lists(st.tuples(st.integers(0, 19), st.integers(0, 10)), max_size=8),

@@ -38,7 +38,7 @@ def similar(records, outputs, users, **settings):
     return Semantic(ENCODER, **settings).similarities(Held(records, outputs, users))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.tuples(st.integers(0, 6), TEXT), max_size=20),
     st.lists(TEXT, max_size=10),

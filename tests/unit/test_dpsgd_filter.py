@@ -40,13 +40,13 @@ def distance(rule, case):
     return len(more ^ fewer)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(neighbours())
 def test_neighbours_stay_neighbours(case):
     assert distance(drop, case) <= 1
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(neighbours(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(case, random):
     ids, labels, scores, _, k, reach = case
@@ -55,7 +55,7 @@ def test_the_order_of_rows_does_not_matter(case, random):
     assert left(drop, ids, labels, scores, k, reach) == left(drop, shuffled, labels, scores, k, reach)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(neighbours())
 def test_exactly_the_top_k_of_each_group_go_and_never_more_than_there_are(case):
     ids, labels, scores, _, k, reach = case
@@ -101,7 +101,6 @@ def test_rules_that_depend_on_counts_or_positions_are_told_apart(rule):
     assert worst > 1
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_every_signature_gives_neighbours_on_data_with_duplicates(data):
     """End to end: signatures of real gradients, with repeated samples, which tie."""

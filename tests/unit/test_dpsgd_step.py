@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coalmine.protocol.accounting import prv_epsilon
@@ -20,7 +20,6 @@ from coalmine.protocol.privacy import Assurance, PrivacyUnit, ThreatModel
 MECHANISM = DpSgd(q=0.1, sigma=1.5, clip=2.0, delta=1e-5, declared_size=100)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 100))
 def test_one_sample_moves_the_sum_by_at_most_the_clip(seed, scale):
     rng = np.random.default_rng(seed)

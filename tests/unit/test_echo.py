@@ -18,7 +18,7 @@ from coalmine.protocol.privacy import Assurance
 WORDS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=9).map(" ".join)
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(derandomize=True, max_examples=150)
 @given(
     st.lists(WORDS, min_size=1, max_size=5),
     st.lists(st.one_of(WORDS, st.just(""), st.just("zz a zz b")), min_size=1, max_size=8).filter(lambda t: any(t)),

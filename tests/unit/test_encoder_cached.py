@@ -93,7 +93,7 @@ def test_an_interruption_keeps_the_chunks_that_were_done(cache):
     assert sorted(again.asked + interrupted.asked) == sorted(TEXTS)
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(random=st.randoms(use_true_random=False), cost=st.integers(1, 500))
 def test_chunks_may_come_in_any_order(tmp_path_factory, random, cost):
     inner = Counting()

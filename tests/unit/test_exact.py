@@ -88,7 +88,7 @@ def test_masses_are_within_their_certified_errors(tilt, seed):
     assert np.median((errors / truth)[near]) < 1e-11  # a tilt resolves its own neighbourhood to relative precision
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(PROJECTIONS, st.floats(0.05, 3), RATES)
 def test_others_only_blur_and_order_sign_and_scale_do_not_matter(projections, s, q):
     found = exact_epsilon(projections, s, 1.0, q, DELTA)
@@ -104,7 +104,7 @@ def test_others_only_blur_and_order_sign_and_scale_do_not_matter(projections, s,
         assert found.lower <= same.upper + 1e-9
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(PROJECTIONS, st.floats(0.05, 3), RATES, st.floats(1.05, 3))
 def test_more_noise_and_more_delta_mean_less_epsilon(projections, s, q, factor):
     found = exact_epsilon(projections, s, 1.0, q, DELTA)

@@ -34,7 +34,6 @@ def fixed(n, train):
     return Assignment(FIXED, train / n, n, train)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=25), st.integers(1, 9), st.data())
 def test_the_tail_is_the_exact_one_to_its_last_value(d, tenths, data):
     threshold = data.draw(st.integers(0, sum(d) + 1))
@@ -59,7 +58,6 @@ def test_a_tail_of_1e_minus_60_with_unequal_weights():
     assert found == pytest.approx(float(expected), rel=1e-9, abs=0)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=60), st.floats(0.05, 0.95), st.floats(0.001, 0.4), st.data())
 def test_exact_is_never_weaker_than_chernoff_nor_chernoff_than_hoeffding(d, p, alpha, data):
     if not any(d):
@@ -74,7 +72,7 @@ def test_exact_is_never_weaker_than_chernoff_nor_chernoff_than_hoeffding(d, p, a
     assert eps_lower(found, train, coins(len(d), p), alpha) >= printed.eps_one_sided - 1e-9
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 12), min_size=2, max_size=30), st.integers(1, 29), st.floats(0.01, 0.3), st.data())
 def test_the_same_for_a_fixed_size(d, train_users, alpha, data):
     if not any(d):
@@ -85,7 +83,7 @@ def test_the_same_for_a_fixed_size(d, train_users, alpha, data):
     assert exact <= hoeffding_test(found, train, assignment.p, alpha).p_value * (1 + 1e-9)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=9), st.data())
 def test_the_fixed_size_tail_lists_all_subsets(d, data):
     size = data.draw(st.integers(1, len(d) - 1))
@@ -96,7 +94,7 @@ def test_the_fixed_size_tail_lists_all_subsets(d, data):
     assert worst == pytest.approx(found, rel=1e-9, abs=1e-15)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=7), st.integers(2, 5), st.data())
 def test_no_mechanism_exceeds_the_fixed_size_bound(d, factor, data):
     size = data.draw(st.integers(1, len(d) - 1))

@@ -74,7 +74,7 @@ def test_many_distinct_rewordings_are_reachable(source: str) -> None:
     assert same(source) not in {same(text) for text in texts}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=80), st.integers(0, 2**32))
 def test_any_text_is_reworded_and_never_verbatim(source: str, seed: int) -> None:
     (text,) = RulesGenerator().paraphrase([source], seed)

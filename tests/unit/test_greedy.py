@@ -37,7 +37,7 @@ def cases(draw, lattice):
     return points(p), points(pool), points(m), k, r, covariance(rng, pool, density)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.booleans().flatmap(lambda lattice: cases(lattice)))
 def test_picks_and_objectives_equal_the_plain_form(case):
     bank, pool, canary, k, r, sigma = case
@@ -48,7 +48,7 @@ def test_picks_and_objectives_equal_the_plain_form(case):
         np.testing.assert_allclose(found.objectives, values, rtol=1e-9, atol=1e-14)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(cases(True))
 def test_without_background_both_objectives_choose_alike(case):
     bank, pool, canary, k, r, _ = case

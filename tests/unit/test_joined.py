@@ -29,6 +29,7 @@ from coalmine.auditor.one_run import Guesses
 from coalmine.auditor.one_run_audit import OneRunStudy
 from coalmine.auditor.one_run_audit import audit as hold
 from coalmine.auditor.report import one_run, record, rounds, sweep
+from coalmine.auditor.report.style import png
 from coalmine.auditor.report.write import write_json
 from coalmine.auditor.sweep import Sweep, SweepPoint
 from coalmine.deploy import cli
@@ -122,9 +123,10 @@ def test_a_round_gives_its_attacks_best_numbers_with_their_levels():
 def test_a_contradiction_after_any_round_is_told():
     audit = rounds_audit()
     assert not any(row.contradicted for row in rounds_rows(audit))
+    assert {row.study for row in rounds_rows(audit)} == {"s (after 3 rounds)"}, "round 1 alone is another record"
     first = replace(audit.claims[0], eps_pld_upper=0.1)
     broken = rounds_rows(replace(audit, claims=(first, *audit.claims[1:])))
-    assert all(row.contradicted and row.note.endswith("contradicted after 1 rounds") for row in broken)
+    assert all(row.contradicted and row.note.endswith("contradicted after round 1") for row in broken)
 
 
 def test_missing_is_not_zero():
@@ -228,6 +230,13 @@ def test_the_figure_says_what_is_missing_and_what_is_left_out():
     assert "nothing proven: missing" in [text.get_text() for text in figure.axes[0].texts]
     assert any("3 more rows in the table" in text.get_text() for text in figure.texts)
     assert len(figure.axes[0].get_yticklabels()) == MOST_ROWS
+
+
+def test_long_names_leave_room_for_numbers():
+    bare = replace(trained_rows(trained())[0], study="word " * 100)
+    figure = claims_and_bounds([bare])
+    assert max(map(len, figure.axes[0].get_yticklabels()[0].get_text().splitlines())) <= 72
+    assert png(figure)
 
 
 def test_files(runs, tmp_path):

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
 from scipy.stats import norm
@@ -60,7 +60,6 @@ def test_labels_reach_log_softmax():
     assert np.allclose(scores.minus_loss(z, [1, 0, 3]), log_softmax(z, axis=1)[[0, 1, 2], [1, 0, 3]])
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=30), st.lists(st.integers(0, 6), min_size=1, max_size=30))
 def test_a_sweep_counts_every_threshold(present, absent):
     tests = sweep(present, absent)

@@ -27,7 +27,7 @@ def breed(generator=None, chosen=None, **more):
     return next_bank(BANK, chosen or survivors(), generator or FakeGenerator(), 7, 2, **more)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.sampled_from([0.05, 0.3, 1.0]), st.integers(1, 5))
 def test_survivors_and_probes_stay_and_the_rest_is_new(seed, share, examples):
     chosen = survivors(seed, share)

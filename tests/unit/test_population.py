@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import naive_round
 from scipy.stats import lognorm
@@ -112,7 +112,6 @@ def test_a_canary_is_always_there():
     assert 0 < seen.sum() < 20
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**6), st.text(max_size=5), st.floats(0, 1), st.floats(0, 1), st.floats(0, 23.9))
 def test_rates_are_probabilities_and_the_day_returns(time, user, low, high, peak):
     low, high = sorted((low, high))
@@ -191,7 +190,6 @@ def test_a_trace_says_who_can_be_reached(tmp_path, name, text):
         trace.check(["w"])
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5)), min_size=1, max_size=12))
 def test_windows_are_the_union(windows):
     from coalmine.clients.population.trace import _merge

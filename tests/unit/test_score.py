@@ -51,7 +51,7 @@ def test_nobody_leaves_the_noise():
         moments(np.full((1, 3), np.nan), 5, MECHANISM)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(SEEDS, st.sampled_from([1, 5, 80]))
 def test_the_score_is_the_log_ratio_of_two_normals(seed, r):
     _, canary, background, rng = designed(seed, r)
@@ -71,7 +71,7 @@ def test_the_score_is_the_log_ratio_of_two_normals(seed, r):
     assert found.noise_std == pytest.approx(MECHANISM.noise_std * np.linalg.norm(inverse @ canary), rel=1e-9)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(SEEDS, st.floats(-30, 30), st.sampled_from([0.05, 0.5, 1.0]))
 def test_thresholds_on_both_scales_decide_alike(seed, ell, q):
     _, canary, background, _ = designed(seed)

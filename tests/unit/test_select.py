@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coalmine.protocol.errors import StudyError
@@ -35,7 +35,6 @@ def banks(draw):
     return np.array(counts, float), labels, np.array(probes, np.int64)
 
 
-@settings(deadline=None)
 @given(banks(), st.sampled_from([0.05, 0.1, 0.35, 1.0]), st.sampled_from([0.0, 1.0, 2.5]))
 def test_it_is_the_plain_selection_whatever_the_counts(bank, share, threshold):
     histogram, labels, probes = bank

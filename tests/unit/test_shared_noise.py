@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -115,7 +115,6 @@ def test_shares_that_do_not_fit_are_refused(sharing, shares):
         server.add([0], 0, np.zeros((1, SIZE), np.int64), shares)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 50), st.integers(0, 50), st.integers(0, 200), st.floats(0.1, 5))
 def test_variances_add_up_to_at_least_the_promise_and_to_the_same_for_every_cohort(minimum, more, survivors, sigma):
     mechanism, sharing = Mechanism(sigma=sigma), SharedNoise(minimum, minimum + more)

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coalmine.clients.training import built_in, images, partitions
@@ -141,7 +141,6 @@ def test_images():
             wrong()
 
 
-@settings(deadline=None)
 @given(st.integers(1, 90), st.integers(0, 2**32 - 1), st.sampled_from([0.001, 0.1, 1.0, 100.0]))
 def test_every_sample_has_one_holder(clients, seed, alpha):
     data, rng = small(), np.random.default_rng(seed)

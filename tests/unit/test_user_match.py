@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, mannwhitneyu
 
@@ -27,7 +27,6 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 400), st.data(), st.floats(0.05, 0.95), st.floats(0.001, 0.3))
 def test_the_bound_inverts_the_test(r, data, p, alpha):
     w = data.draw(st.integers(0, r))

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coalmine.auditor.utility.downstream import Labelled, accuracy, majority_accuracy
@@ -137,7 +137,6 @@ def test_a_classifier_learns_what_there_is_to_learn():
     assert majority_accuracy(texts(4, 1, labels="ba"), texts(3, 1, labels="aab")) == pytest.approx(2 / 3)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=8))
 def test_mean_and_spread_are_those_of_the_seeds(values):
     found = Repeated(tuple(values))

@@ -194,7 +194,7 @@ def how_to_read(audit: RoundAudit) -> tuple[str, ...]:
         LARGEST,
         ROUNDED,
         f"of claim: exact / {audit.claim.eps_pld_upper:.4f}. μ_eff: distance of the score's two means, in noise units, "
-        f"if the canary takes part; {brief(1 / audit.mechanism.sigma)} is a whole vote that nobody disturbs."
+        f"if the canary takes part; {brief(1 / audit.mechanism.sigma)} is a whole vote that nobody disturbs.",
         "Epsilons below the claim are no proof of it: other attacks may show more.",
     )
 
