@@ -53,10 +53,10 @@ def rounds_rows(audit: RoundsAudit) -> tuple[Row, ...]:
         after = sorted(rounds for name, rounds in broken if name == attack)
         note = "conditional on the banks that came out"
         if after:
-            note += f"; contradicted after {', '.join(map(str, after))} rounds"
+            note += f"; contradicted after round {', '.join(map(str, after))}"
         found.append(
             _row(
-                audit.study,
+                f"{audit.study} (after {last.rounds} rounds)",
                 last,
                 attack,
                 f"{_canary(attack)}, {len(paths)} canaries",

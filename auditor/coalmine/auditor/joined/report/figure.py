@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 80
 """What a figure can show and still be read; the table has all."""
+_LETTERS = 72
+"""Of a line of a label; it has two at most."""
 _ROW, _PANEL = 0.27, 0.95
 """Inches of a row, and of a panel besides its rows."""
 
@@ -95,4 +98,4 @@ def _finite(eps: float) -> bool:
 
 def _name(row: Row) -> str:
     contradicted = " (contradicted)" if row.contradicted else ""
-    return f"{subject(row)}{contradicted}"
+    return textwrap.fill(textwrap.shorten(f"{subject(row)}{contradicted}", 2 * _LETTERS), _LETTERS)
