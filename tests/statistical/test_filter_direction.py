@@ -14,6 +14,7 @@ from coalmine.clients.training.fast.population import Population
 from coalmine.clients.training.gradient_canaries import GradientCanaries
 from coalmine.clients.training.models import Kind, ModelSpec
 from coalmine.clients.training.plan import Execution, Plan
+from coalmine.clients.training.source import SourceSpec, samples
 from coalmine.clients.training.table import table
 from coalmine.protocol.dpsgd.claims import claim
 from coalmine.protocol.dpsgd.mechanism import DpSgd
@@ -81,6 +82,39 @@ def test_a_mislabeled_canary_leaks_without_the_filter_and_not_with_it():
     assert found[SCHEDULE]["clopper_pearson_bonferroni"].eps_lower == 0
     assert (done.dropped[:MODELS, N] == 0).all()
     assert accuracy[SCHEDULE] > accuracy[None] - 0.05
+
+
+def test_digits_show_a_blank_canary_without_the_filter_and_hide_it_with_it():
+    """The shipped study of digits (random start, lr 1, k = 3 in the first ten epochs) with a third of its models."""
+    digits = samples(SourceSpec("digits", train=1400))
+    privacy, steps = DpSgd(q=0.1, sigma=1.13, clip=1.0, delta=1e-5, declared_size=1400), 300
+    canary = canaries.blank(digits.train.shape, 0)
+    data = digits.train.with_rows(canary.x[None], [canary.y])
+    inside = np.ones((2 * MODELS, len(data)), bool)
+    inside[MODELS:, -1] = False
+    promised, found, accuracy = claim(privacy, steps), {}, {}
+    assert promised.eps_prv == pytest.approx(10, abs=0.3)
+    for schedule in (None, FilterSchedule(k=3, last_epoch=9)):
+        population = Population(
+            engine(ModelSpec(Kind.MLP, digits.train.shape, 10, hidden=(32,))),
+            Plan(privacy, steps, Sgd(1.0), schedule),
+            data,
+            inside,
+            np.arange(2 * MODELS),
+            execution=EXECUTION,
+        )
+        done = population.run()
+        score = scores.logit_scaled_confidence(population.logits(canary.x[None])[:, 0], canary.y)
+        found[schedule] = epsilons(score[:MODELS], score[MODELS:])
+        accuracy[schedule] = (population.logits(digits.test.x).argmax(axis=2) == digits.test.y).mean()
+        assert finding("blank", promised, tuple(found[schedule].values())).verdict is Verdict.CONSISTENT
+    (schedule,) = found.keys() - {None}
+    assert found[None]["gdp"].eps_lower > 2
+    assert found[None]["clopper_pearson_bonferroni"].eps_lower > 0.2
+    assert found[schedule]["gdp"].eps_lower < 0.5
+    assert found[schedule]["clopper_pearson_bonferroni"].eps_lower == 0
+    assert (done.dropped[:MODELS, -1] >= 0).mean() > 0.9
+    assert accuracy[schedule] > accuracy[None] - 0.04
 
 
 def test_a_gradient_group_below_the_filter_is_not_helped():

@@ -45,8 +45,11 @@ def noised_gradient(total: Array, mechanism: DpSgd, rng: np.random.Generator) ->
             where="step",
             remedy="lower the learning rate; a sample whose gradient is not finite must be refused where it arises",
         )
-    noise = rng.standard_normal(len(total))
-    return (total + mechanism.noise_std * noise) / mechanism.batch_size
+    noised: Array = rng.standard_normal(len(total))
+    noised *= mechanism.noise_std
+    noised += total
+    noised /= mechanism.batch_size
+    return noised
 
 
 def private_gradient(gradients: Array, mechanism: DpSgd, rng: np.random.Generator) -> Array:

@@ -1,9 +1,9 @@
 """Clipped sums of chains of linear layers in closed form, one model after another, without a gradient per sample.
 
 With inputs a and gradients b by a layer's outputs, sample j's gradient is b_j a_j^T, its squared norm is
-(||a_j||^2 + 1) ||b_j||^2, and the clipped sum is (b * weights) a^T (Goodfellow 2015). Features come first, samples last,
-so that every sum over features takes vector instructions, and one small model's arrays stay in a core's cache: on a CPU
-that beats products over many models at once.
+(||a_j||^2 + 1) ||b_j||^2, and the clipped sum is (b * weights) a^T (Goodfellow 2015). Features come first, samples
+last, so that every sum over features takes vector instructions, and one small model's arrays stay in a core's cache:
+on a CPU that beats products over many models at once.
 """
 
 from __future__ import annotations

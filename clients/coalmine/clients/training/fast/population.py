@@ -183,7 +183,8 @@ class Population:
         ids = np.zeros(there.shape, np.int64)
         ids[there] = np.concatenate(rows)
         index = torch.as_tensor(ids, device=self._device)
-        batch = Batch(self._seen(index, ids, now.step), self._y[index], torch.as_tensor(there, device=self._device))
+        labels = self._y.index_select(0, index.flatten()).view(index.shape)
+        batch = Batch(self._seen(index, ids, now.step), labels, torch.as_tensor(there, device=self._device))
         sums = self._engine.clipped_sums(self._tensor(now.theta), batch, clip, self._plan.loss)
         total = np.asarray(sums.to(torch.float64, copy=True).cpu().numpy(), np.float64)
         if len(self._canaries):
@@ -197,7 +198,7 @@ class Population:
         """(R, B, K, *shape)"""
         kind = self._plan.augmentation
         if kind is None:
-            return self._x.index_select(0, index.flatten()).unflatten(0, index.shape).unsqueeze(2)
+            return self._x.index_select(0, index.flatten()).view(*index.shape, 1, *self._x.shape[1:])
         return torch.stack(
             [
                 views(self._x[own], row, self._universe, kind, stream(seed, Purpose.AUGMENTATION, step))
