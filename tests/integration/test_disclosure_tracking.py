@@ -1,11 +1,10 @@
 """A disclosure audit of files reaches MLflow with all its findings, and no private text does."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command import coalmine
 from pydantic import TypeAdapter
 
 from coalmine.auditor import tracking
@@ -33,11 +32,7 @@ def audited(tmp_path_factory):
     train, holdout = table("train", "inside", 40), table("holdout", "outside", 40)
     files = ("--train", train, "--holdout", holdout, "--synthetic", train)
     how = ("--classes", "regurgitation", "--assignment", "bernoulli", "--out", str(folder / "out"), "--team", "privacy")
-    coalmine = (sys.executable, "-c", "from coalmine.deploy.cli import main; main()")
-    ended = subprocess.run(
-        [*coalmine, "audit", "disclosures", *files, *how], capture_output=True, text=True, timeout=600, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
+    coalmine("audit", "disclosures", *files, *how, cwd=folder)
     return folder / "out"
 
 

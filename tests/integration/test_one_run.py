@@ -1,14 +1,12 @@
 """The one-run audit through real shards and a real aggregator on Ray."""
 
 import json
-import os
 import sqlite3
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
 import yaml
+from command import coalmine
 from rich.console import Console
 
 from coalmine.clients.encoder.fake import HashEncoder
@@ -91,16 +89,7 @@ def test_the_gaussian_reading_sees_more_than_counting_and_less_than_everything(f
 def test_the_command_leaves_page_picture_and_a_run_beside_the_study(tmp_path):
     """As a user calls it, with the encoder that is installed."""
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(_STUDY))
-    command = [sys.executable, "-c", "from coalmine.deploy.cli import main; main()", "audit", "one-run", "study.yaml"]
-    done = subprocess.run(
-        [*command, "--json"],
-        cwd=tmp_path,
-        env={**os.environ, "COALMINE_CACHE": str(tmp_path / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=True,
-    )
+    done = coalmine("audit", "one-run", "study.yaml", "--json", cwd=tmp_path, cache=tmp_path / "cache")
     results = tmp_path / "runs" / "many-canaries"
     assert sorted(path.relative_to(results).as_posix() for path in (results / "one-run").rglob("*.*")) == [
         "one-run/figures/one-run.png",

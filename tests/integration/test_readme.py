@@ -1,14 +1,12 @@
 """Every command of the README does what it says. Continuous integration itself runs `make demo` and `make test`."""
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command import coalmine
 
 pytestmark = pytest.mark.integration
 
@@ -66,16 +64,7 @@ def test_command(command, folder):
         arguments += [part for override in SMALLER for part in ("--set", override)]
     if arguments[0] == "synthesise":
         arguments += ["--users", "60"]
-    done = subprocess.run(
-        [sys.executable, "-c", "from coalmine.deploy.cli import main; main()", *arguments],
-        cwd=folder,
-        env={**os.environ, "COALMINE_CACHE": str(folder / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    coalmine(*arguments, cwd=folder, cache=folder / "cache")
     if arguments[0] == "run":
         assert (folder / "runs" / "my-study" / "report.html").exists()
 

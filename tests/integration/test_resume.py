@@ -6,14 +6,13 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 
 import pytest
+from command import COALMINE, coalmine, environment
 
 pytestmark = pytest.mark.integration
 
-_COALMINE = (sys.executable, "-c", "from coalmine.deploy.cli import main; main()")
 _STUDY = """
 study: resumed
 seed: 5
@@ -35,20 +34,9 @@ _MOMENTS = int(os.environ.get("COALMINE_KILL_MOMENTS", "2"))
 """How many random moments are tried; the longer run takes ten."""
 
 
-def _command(*arguments):
-    return [*_COALMINE, "run", "study.yaml", "--json", *arguments]
-
-
 def _run(folder, *arguments, check=True):
-    return subprocess.run(
-        _command(*arguments),
-        cwd=folder,
-        env={**os.environ, "COALMINE_CACHE": str(folder.parent / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=check,
-    )
+    cache = folder.parent / "cache"
+    return coalmine("run", "study.yaml", "--json", *arguments, cwd=folder, cache=cache, check=check)
 
 
 def _numbers(folder):
@@ -74,9 +62,9 @@ def whole(tmp_path_factory):
 def _killed(folder, seconds):
     """Start in a process group of its own, kill all of it with signal 9 after a while; True if it was still running."""
     process = subprocess.Popen(
-        _command(),
+        [*COALMINE, "run", "study.yaml", "--json"],
         cwd=folder,
-        env={**os.environ, "COALMINE_CACHE": str(folder.parent / "cache")},
+        env=environment(folder.parent / "cache"),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

@@ -5,15 +5,14 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from command import COALMINE, coalmine
 
 pytestmark = pytest.mark.integration
 
-_COALMINE = (sys.executable, "-c", "from coalmine.deploy.cli import main; main()")
 _STUDY = """
 study: small
 seed: 3
@@ -22,18 +21,6 @@ bank: {size: 256}
 privacy: {max_records: 8, q: 0.2}
 audit: {canaries: 2, canary_records: 8, probes: 8, pool: 24, trials: 20000, reduced_trials: 5000, replays: 16}
 """
-
-
-def _run(*arguments, cwd, cache, check=True):
-    return subprocess.run(
-        [*_COALMINE, *arguments],
-        cwd=cwd,
-        env={**os.environ, "COALMINE_CACHE": str(cache)},
-        capture_output=True,
-        text=True,
-        check=check,
-        timeout=400,
-    )
 
 
 def _comparable(findings):
@@ -50,11 +37,8 @@ def study(tmp_path_factory):
 @pytest.fixture(scope="module")
 def first(study):
     """One worker, empty cache."""
-    done = _run(
-        "run", "study.yaml", "--json", "--set", "execution.workers=1", cwd=study, cache=study / "cache 1", check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done
+    one = "--set", "execution.workers=1"
+    return coalmine("run", "study.yaml", "--json", *one, cwd=study, cache=study / "cache 1")
 
 
 def test_findings_are_json_on_stdout_and_never_above_the_claim(first):
@@ -74,7 +58,7 @@ def test_findings_are_json_on_stdout_and_never_above_the_claim(first):
 
 @pytest.mark.parametrize("workers", [2, 4])
 def test_same_numbers_for_any_number_of_workers_each_from_an_empty_cache(study, first, workers):
-    done = _run(
+    done = coalmine(
         "run",
         "study.yaml",
         "--json",
@@ -120,7 +104,7 @@ def test_mlflow_holds_the_runs(study, first):
 
 
 def test_protected_randomness_is_marked_and_keeps_its_key_to_itself(study, first):
-    done = _run(
+    done = coalmine(
         *("run", "study.yaml", "--json", "--set", "randomness={kind: protected, key_file: secrets/key}"),
         *("--set", "output=runs/protected", "--set", "audit.attacks=[nonce]", "--set", "audit.canaries=1"),
         *("--set", "tracking.mlflow=false"),
@@ -137,7 +121,7 @@ def test_protected_randomness_is_marked_and_keeps_its_key_to_itself(study, first
 
 def test_interruption_leaves_nothing_half_written(study, tmp_path):
     process = subprocess.Popen(
-        [*_COALMINE, "run", str(study / "study.yaml"), "--set", "data.users=400", "--set", "data.test=300"],
+        [*COALMINE, "run", str(study / "study.yaml"), "--set", "data.users=400", "--set", "data.test=300"],
         cwd=tmp_path,
         env={**os.environ, "COALMINE_CACHE": str(tmp_path / "cache")},
         stdout=subprocess.PIPE,

@@ -5,16 +5,15 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
+from command import COALMINE, coalmine
 
 pytest.importorskip("flwr", reason="needs coalmine[federated]")
 pytestmark = pytest.mark.integration
 
-_COALMINE = (sys.executable, "-c", "from coalmine.deploy.cli import main; main()")
 _STUDY = """
 study: small
 seed: 2
@@ -37,18 +36,6 @@ training:
 _SUBJECTS = ["mislabeled", "clipbkd", "30 sparse, one run", "group of 12 in gradient space"]
 
 
-def run(*arguments, cwd, check=True):
-    return subprocess.run(
-        [*_COALMINE, *arguments],
-        cwd=cwd,
-        env=dict(os.environ),
-        capture_output=True,
-        text=True,
-        check=check,
-        timeout=400,
-    )
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("training")
@@ -58,7 +45,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(folder):
-    return json.loads(run("train", "study.yaml", "--json", cwd=folder).stdout)
+    return json.loads(coalmine("train", "study.yaml", "--json", cwd=folder).stdout)
 
 
 def test_training_tells_claim_and_accuracy(folder, trained):
@@ -80,7 +67,7 @@ def test_a_killed_run_goes_on_to_the_same_model(folder, trained):
         ("--set", "study=other", "--set", "tracking.mlflow=false"),
     )
     many = ("--set", "training.clients=100", "--set", "training.partition.kind=iid", "--set", "training.filter=null")
-    process = subprocess.Popen([*_COALMINE, "train", "study.yaml", *arguments, *many], cwd=folder, env=dict(os.environ))
+    process = subprocess.Popen([*COALMINE, "train", "study.yaml", *arguments, *many], cwd=folder, env=dict(os.environ))
     until = time.monotonic() + 120
     while not (place / "checkpoint.npz").exists() and process.poll() is None and time.monotonic() < until:
         time.sleep(0.02)
@@ -88,14 +75,14 @@ def test_a_killed_run_goes_on_to_the_same_model(folder, trained):
     process.wait(timeout=60)
     with np.load(place / "checkpoint.npz") as file:
         assert 0 < int(file["step"]) < 60, "the run was over before it could be killed"
-    refused = run(
+    refused = coalmine(
         "train", "study.yaml", "--resume", *arguments, *many, "--set", "training.lr=0.4", cwd=folder, check=False
     )
     assert refused.returncode == 2
     assert "lr was 0.5, is 0.4" in refused.stderr
-    run("train", "study.yaml", "--resume", *arguments, *many, cwd=folder)
+    coalmine("train", "study.yaml", "--resume", *arguments, *many, cwd=folder)
     one = ("--set", "study=one", "--set", "tracking.mlflow=false", "--set", "training.clients=1")
-    run("train", "study.yaml", *one, *many[2:], cwd=folder)
+    coalmine("train", "study.yaml", *one, *many[2:], cwd=folder)
     models = [np.load(folder / "runs" / name / "training" / "model.npz")["theta"] for name in ("other", "one")]
     assert np.array_equal(*models)
 
@@ -111,7 +98,9 @@ def test_an_audit_has_the_same_numbers_for_any_number_of_workers(folder):
             "--set",
             "training.scope=federation",
         )
-        done = run("audit", "training", "study.yaml", "--json", *more, "--set", "tracking.mlflow=false", cwd=folder)
+        done = coalmine(
+            "audit", "training", "study.yaml", "--json", *more, "--set", "tracking.mlflow=false", cwd=folder
+        )
         found.append({key: value for key, value in json.loads(done.stdout).items() if key != "seconds"})
     assert found[0] == found[1]
     claim = found[0]["claim"]["eps_pld_upper"]
@@ -140,7 +129,7 @@ def test_an_audit_has_the_same_numbers_for_any_number_of_workers(folder):
 )
 def test_a_mistake_is_one_message_and_code_2(folder, arguments, said):
     verb = arguments[: 2 if arguments[0] == "audit" else 1]
-    done = run(*verb, "study.yaml", *arguments[len(verb) :], cwd=folder, check=False)
+    done = coalmine(*verb, "study.yaml", *arguments[len(verb) :], cwd=folder, check=False)
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
     assert "Traceback" not in done.stderr

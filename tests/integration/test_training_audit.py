@@ -5,14 +5,13 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 
 import pytest
+from command import COALMINE, coalmine
 
 pytestmark = pytest.mark.integration
 
-_COALMINE = (sys.executable, "-c", "from coalmine.deploy.cli import main; main()")
 _STUDY = """
 study: asked
 seed: 2
@@ -37,16 +36,8 @@ training:
 """
 
 
-def run(folder, *arguments, check=True):
-    return subprocess.run(
-        [*_COALMINE, "audit", "training", "study.yaml", "--json", *arguments],
-        cwd=folder,
-        env=dict(os.environ),
-        capture_output=True,
-        text=True,
-        check=check,
-        timeout=900,
-    )
+def audited(folder, *arguments, check=True):
+    return coalmine("audit", "training", "study.yaml", "--json", *arguments, cwd=folder, check=check)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +52,7 @@ def killed(folder):
     """Groups that were finished when the audit was killed, and when each of them was."""
     place = folder / "runs" / "asked" / "training"
     process = subprocess.Popen(
-        [*_COALMINE, "audit", "training", "study.yaml"],
+        [*COALMINE, "audit", "training", "study.yaml"],
         cwd=folder,
         env=dict(os.environ),
         stdout=subprocess.DEVNULL,
@@ -79,10 +70,10 @@ def killed(folder):
 
 @pytest.fixture(scope="module")
 def resumed(folder, killed):
-    refused = run(folder, "--resume", "--set", "training.lr=0.4", check=False)
+    refused = audited(folder, "--resume", "--set", "training.lr=0.4", check=False)
     assert refused.returncode == 2
     assert "lr was 0.5, is 0.4" in refused.stderr
-    return json.loads(run(folder, "--resume").stdout)
+    return json.loads(audited(folder, "--resume").stdout)
 
 
 def test_a_killed_audit_goes_on_and_ends_with_the_same_numbers(folder, killed, resumed):
@@ -90,7 +81,7 @@ def test_a_killed_audit_goes_on_and_ends_with_the_same_numbers(folder, killed, r
     assert {path: path.stat().st_mtime_ns for path in killed} == killed  # not trained again
     assert all(path.stat().st_mode & 0o077 == 0 for path in killed)
     other = ("--set", "study=other", "--set", "execution.workers=1", "--set", "tracking.mlflow=false")
-    whole = json.loads(run(folder, *other).stdout)
+    whole = json.loads(audited(folder, *other).stdout)
     assert {k: v for k, v in whole.items() if k not in ("study", "seconds")} == {
         k: v for k, v in resumed.items() if k not in ("study", "seconds")
     }
