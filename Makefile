@@ -2,15 +2,19 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench clean
+.PHONY: demo test test-long check bench clean
 
 demo: $(VENV)/installed            ## the main job on real text
 	$(BIN)/coalmine demo
 
-test: $(VENV)/installed-dev        ## every test
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder
+test: $(VENV)/installed-dev        ## every test but the long ones
+	$(PYTEST) -m "not long"
+
+test-long: $(VENV)/installed-dev   ## whole studies killed, resumed and repeated; a real language model
+	$(PYTEST) -m long
 
 check: $(VENV)/installed-dev       ## format, lint, types, rooms
 	$(BIN)/ruff format --check .

@@ -87,6 +87,7 @@ def written(settings):
     )
 
 
+@pytest.mark.long
 def test_separate_processes_train_the_model_that_one_process_trains(tmp_path):
     link, *nodes = free_ports(4)
     (tmp_path / "config.toml").write_text(

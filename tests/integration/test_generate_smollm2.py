@@ -13,6 +13,7 @@ from coalmine.server.generate.smollm2 import SmolLM2Generator
 
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.long,
     pytest.mark.skipif(not available()["smollm2"], reason="SmolLM2's weights are not installed"),
 ]
 

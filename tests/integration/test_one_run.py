@@ -86,6 +86,7 @@ def test_the_gaussian_reading_sees_more_than_counting_and_less_than_everything(f
     assert len(audit.inside) + len(audit.outside) == 60
 
 
+@pytest.mark.long
 def test_the_command_leaves_page_picture_and_a_run_beside_the_study(tmp_path):
     """As a user calls it, with the encoder that is installed."""
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(_STUDY))

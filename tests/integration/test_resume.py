@@ -11,7 +11,7 @@ import time
 import pytest
 from command import COALMINE, coalmine, environment
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 _STUDY = """
 study: resumed

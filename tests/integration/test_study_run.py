@@ -56,7 +56,7 @@ def test_findings_are_json_on_stdout_and_never_above_the_claim(first):
     assert "Traceback" not in first.stderr
 
 
-@pytest.mark.parametrize("workers", [2, 4])
+@pytest.mark.parametrize("workers", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_same_numbers_for_any_number_of_workers_each_from_an_empty_cache(study, first, workers):
     done = coalmine(
         "run",

@@ -61,6 +61,7 @@ def test_training_tells_claim_and_accuracy(folder, trained):
         assert {"eps/theory", "utility/accuracy"} <= {row[0] for row in database.execute("SELECT key FROM metrics")}
 
 
+@pytest.mark.long
 def test_a_killed_run_goes_on_to_the_same_model(folder, trained):
     place, arguments = (
         folder / "runs" / "other" / "training",
@@ -87,6 +88,7 @@ def test_a_killed_run_goes_on_to_the_same_model(folder, trained):
     assert np.array_equal(*models)
 
 
+@pytest.mark.long
 def test_an_audit_has_the_same_numbers_for_any_number_of_workers(folder):
     found = []
     for workers in (1, 2):

@@ -10,7 +10,7 @@ import time
 import pytest
 from command import COALMINE, coalmine
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 _STUDY = """
 study: asked

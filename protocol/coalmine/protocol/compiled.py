@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 
-_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
-
-def compiled(*, fastmath: Collection[str] = ()) -> Callable[[_Kernel], _Kernel]:
+def compiled(*, fastmath: Collection[str] = ()) -> Callable[[Callable[..., Any]], Any]:
     """Compile a kernel at its first call. It runs without the interpreter's lock.
 
     The machine code is kept where NUMBA_CACHE_DIR says, if it says anything and can be written. Numba's own choice,
@@ -23,14 +21,15 @@ def compiled(*, fastmath: Collection[str] = ()) -> Callable[[_Kernel], _Kernel]:
         fastmath: what of LLVM's liberties with floating point the kernel allows; none by default.
     """
     allowed = set(fastmath) or False
-    decorate: Callable[[_Kernel], _Kernel] = numba.njit(nogil=True, cache=_can_be_kept(), fastmath=allowed)
+    decorate: Callable[[Callable[..., Any]], Any] = numba.njit(nogil=True, cache=_can_be_kept(), fastmath=allowed)
     return decorate
 
 
 def _can_be_kept() -> bool:
-    if not numba.config.CACHE_DIR:
+    named = vars(numba.config)["CACHE_DIR"]
+    if not named:
         return False
-    folder = Path(numba.config.CACHE_DIR)
+    folder = Path(named)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:  # then kernels are compiled anew in every process: slower, and nothing else

@@ -77,7 +77,8 @@ Randomness = Simulated | Protected
 def stream(seed: int, purpose: Purpose, round: int = 0, user: str = "") -> np.random.Generator:
     """The generator of (seed, purpose, round, user)."""
     key = _digest(b"stream", str(seed).encode(), purpose.encode(), struct.pack("<q", round), user.encode())
-    return np.random.Generator(np.random.Philox(_Key(np.frombuffer(key, "<u8", 2).astype(np.uint64))))
+    words = np.frombuffer(key, "<u8", 2).astype(np.uint64)
+    return np.random.Generator(np.random.Philox(_Key(words)))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)

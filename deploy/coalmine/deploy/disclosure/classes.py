@@ -49,11 +49,10 @@ def _made(name: str, encoder: Encoder | None) -> FeatureClass:
 
 
 def packaged_encoder() -> Encoder:
-    """The packaged sentence encoder behind the cache of embeddings."""
+    """The packaged sentence encoder behind the cache of embeddings, which it shares with studies."""
     from coalmine.clients.encoder.cache import EmbeddingCache
     from coalmine.clients.encoder.cached import CachedEncoder
     from coalmine.clients.encoder.folder import default_cache_folder
     from coalmine.clients.encoder.sentence import SentenceEncoder
-    from coalmine.deploy.cluster import available_cores
 
-    return CachedEncoder(SentenceEncoder(threads=available_cores()), EmbeddingCache(default_cache_folder()))
+    return CachedEncoder(SentenceEncoder(), EmbeddingCache(default_cache_folder()))

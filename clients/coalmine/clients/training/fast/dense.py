@@ -90,9 +90,10 @@ def _by_logits(logits: Reals, y: NDArray[np.int64], loss: CrossEntropy | Hamp) -
     total = p.sum(axis=0)
     p /= total
     own = y, np.arange(len(y))
+    found: Reals = p
     if isinstance(loss, CrossEntropy):
-        p[own] -= 1
-        return p
+        found[own] -= 1
+        return found
     true, other = soft_label(len(p), loss.gamma)
     log_p = logits - np.log(total)
     entropy = -(p * log_p).sum(axis=0)
@@ -102,4 +103,5 @@ def _by_logits(logits: Reals, y: NDArray[np.int64], loss: CrossEntropy | Hamp) -
 
 
 def _squared(values: Reals) -> Reals:
-    return np.einsum("ij,ij->j", values, values)
+    found: Reals = np.einsum("ij,ij->j", values, values)
+    return found

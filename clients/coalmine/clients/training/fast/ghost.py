@@ -68,7 +68,7 @@ class GhostEngine:
         everyone = torch.ones(models, len(x), dtype=torch.bool, device=x.device)
         common = Batch(x.unsqueeze(1).expand(models, *x.shape[:1], 1, *x.shape[1:]), y.expand(models, -1), everyone)
         outers, logits = self._outers(theta, common, loss)
-        own = directions.split([layer.parameters for layer in self._parametrised], dim=2)
+        own = torch.split(directions, [layer.parameters for layer in self._parametrised], dim=2)
         every = zip(self._parametrised, outers, own, strict=True)
         dots = sum(outer.dots(layer.inner(direction)) for layer, outer, direction in every)
         return Facts(
@@ -114,7 +114,7 @@ class GhostEngine:
 
 def _by_sample(rows: Tensor, samples: int) -> Tensor:
     """(R, B * K, T, i) to (R, B, K * T, i)."""
-    return rows.unflatten(1, (samples, -1)).flatten(2, 3)
+    return torch.unflatten(rows, 1, (samples, -1)).flatten(2, 3)
 
 
 def _numpy(values: Tensor) -> NDArray[np.float64]:

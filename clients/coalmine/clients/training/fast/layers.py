@@ -86,7 +86,8 @@ class Conv:
         return self.inputs * self.kernel**2
 
     def forward(self, theta: Tensor, x: Tensor, tape: Tape | None) -> Tensor:
-        weights = theta[:, : self.outputs * self.fan_in].unflatten(1, (self.outputs, self.inputs, *self._square))
+        weights = theta[:, : self.outputs * self.fan_in]
+        weights = torch.unflatten(weights, 1, (self.outputs, self.inputs, *self._square))
         biases = theta[:, self.outputs * self.fan_in :]
         if tape is None:
             every = zip(x, weights, biases, strict=True)
@@ -94,7 +95,7 @@ class Conv:
         a = self._patches(x.detach())
         s = _Convolved.apply(x, weights, biases, a, self.stride, self.padding)  # type: ignore[no-untyped-call]
         sides = self.side(x.shape[3]), self.side(x.shape[4])
-        return _recorded(a, s, tape).unflatten(2, sides).movedim(4, 2)
+        return torch.unflatten(_recorded(a, s, tape), 2, sides).movedim(4, 2)
 
     def flat(self, gradient: Tensor) -> Tensor:
         return self._rearranged(gradient, (*self._square, self.inputs), -1, -3)
@@ -103,8 +104,8 @@ class Conv:
         return self._rearranged(direction, (self.inputs, *self._square), -3, -1)
 
     def _rearranged(self, values: Tensor, sizes: tuple[int, ...], source: int, destination: int) -> Tensor:
-        weights, biases = values.split([self.outputs * self.fan_in, self.outputs], dim=-1)
-        moved = weights.unflatten(-1, (self.outputs, *sizes)).movedim(source, destination).flatten(-4)
+        weights, biases = torch.split(values, [self.outputs * self.fan_in, self.outputs], dim=-1)
+        moved = torch.unflatten(weights, -1, (self.outputs, *sizes)).movedim(source, destination).flatten(-4)
         return torch.cat([moved, biases], dim=-1)
 
     def _patches(self, x: Tensor) -> Tensor:
@@ -165,11 +166,11 @@ class _Convolved(torch.autograd.Function):
         (weights,) = ctx.saved_tensors
         sides = ctx.shape[3:]
         height, width = ((side + 2 * ctx.padding - weights.shape[-1]) // ctx.stride + 1 for side in sides)
-        by_output = gradients[0].unflatten(2, (height, width)).movedim(4, 2)
-        by_input = [
-            conv2d_input(ctx.shape[1:], own.contiguous(memory_format=torch.channels_last), by, ctx.stride, ctx.padding)
-            for own, by in zip(weights, by_output, strict=True)
-        ]
+        by_output = torch.unflatten(gradients[0], 2, (height, width)).movedim(4, 2)
+        one_model, how = ctx.shape[1:], (ctx.stride, ctx.padding)
+        last = [own.contiguous(memory_format=torch.channels_last) for own in weights]
+        every = zip(last, by_output, strict=True)
+        by_input = [conv2d_input(one_model, *own, *how) for own in every]  # type: ignore[no-untyped-call]
         stacked = by_input[0].unsqueeze(0) if len(by_input) == 1 else torch.stack(by_input)
         return stacked, None, None, None, None, None
 

@@ -76,12 +76,12 @@ class Outer:
             a, b = self.a.squeeze(2).double(), self.b.squeeze(2).double()
             return torch.stack([((a**p).sum(2) + 1) * (b**p).sum(2) for p in powers], dim=2)
         parts = self.by_weights.double(), self.by_biases.double()
-        return torch.stack([sum((part**p).sum(2) for part in parts) for p in powers], dim=2)
+        return torch.stack([torch.stack([(part**p).sum(2) for part in parts]).sum(0) for p in powers], dim=2)
 
     def dots(self, directions: Tensor) -> Tensor:
         """(R, B, m) inner products with (R, m, o * i + o) directions of each model."""
         count, outputs, inputs = directions.shape[1], self.b.shape[3], self.a.shape[3]
-        weights, biases = directions.split([outputs * inputs, outputs], dim=2)
+        weights, biases = torch.split(directions, [outputs * inputs, outputs], dim=2)
         if not self.single:
             return self.by_weights @ weights.transpose(1, 2) + self.by_biases @ biases.transpose(1, 2)
         flat = weights.reshape(len(weights), count * outputs, inputs)
