@@ -89,17 +89,16 @@ def _by_logits(logits: Reals, y: NDArray[np.int64], loss: CrossEntropy | Hamp) -
     p = np.exp(logits)
     total = p.sum(axis=0)
     p /= total
-    own = y, np.arange(len(y))
+    own = np.arange(len(p))[:, None] == y
     found: Reals = p
     if isinstance(loss, CrossEntropy):
-        found[own] -= 1
+        found -= own
         return found
     true, other = soft_label(len(p), loss.gamma)
     log_p = logits - np.log(total)
     entropy = -(p * log_p).sum(axis=0)
-    found = p - other + p.dtype.type(loss.alpha) * p * (log_p + entropy)
-    found[own] -= true - other
-    return found
+    found = p - np.where(own, true, other) + loss.alpha * p * (log_p + entropy)
+    return found.astype(p.dtype)
 
 
 def _squared(values: Reals) -> Reals:
