@@ -23,6 +23,7 @@ NAMES = (
     "regurgitation",
     "pii",
     "shadow",
+    "federation",
     "scale",
 )
 RESULTS = Path("runs") / "benchmarks.json"

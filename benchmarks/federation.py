@@ -106,5 +106,11 @@ def _our_client(settings: dict[str, Any]) -> ClientApp:
 
 
 def _with(settings: dict[str, Any], context: Context) -> Context:
-    context.run_config = settings
-    return context
+    """The same context under settings, which Flower's own must keep; what is kept in its state stays there."""
+    return Context(
+        run_id=context.run_id,
+        node_id=context.node_id,
+        node_config=context.node_config,
+        state=context.state,
+        run_config=settings,
+    )

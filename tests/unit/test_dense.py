@@ -6,7 +6,7 @@ import torch
 
 from coalmine.clients.training.fast.build import engine
 from coalmine.clients.training.fast.dense import Dense
-from coalmine.clients.training.fast.engine import Batch
+from coalmine.clients.training.fast.objective import losses
 from coalmine.clients.training.models import Activation, Kind, ModelSpec
 from coalmine.clients.training.plan import CrossEntropy, Hamp
 
@@ -18,12 +18,11 @@ def one_by_one(spec, theta, x, y, clip, loss):
     """Each sample's gradient by autograd, then the plain definition of clipping."""
     total = np.zeros_like(theta)
     for features, label in zip(x, y, strict=True):
-        alone = Batch(
-            torch.as_tensor(features)[None, None, None], torch.tensor([[label]]), torch.ones(1, 1, dtype=torch.bool)
-        )
-        gradient = engine(spec).clipped_each(torch.as_tensor(theta)[None], alone, float("inf"), loss)[0].numpy()
-        norm = np.linalg.norm(gradient)
-        total += gradient * min(1.0, clip / norm if norm else 1.0)
+        parameters = torch.as_tensor(theta)[None].requires_grad_()
+        logits = engine(spec).logits(parameters, torch.as_tensor(features)[None])[0]
+        (gradient,) = torch.autograd.grad(losses(loss, logits, torch.tensor([label])).sum(), parameters)
+        norm = np.linalg.norm(gradient[0].numpy())
+        total += gradient[0].numpy() * min(1.0, clip / norm if norm else 1.0)
     return total
 
 

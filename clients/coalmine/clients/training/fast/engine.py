@@ -60,13 +60,9 @@ class Engine(Protocol):
         ...
 
     def clipped_sums(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
-        """(R, P) sums of gradients, each clipped to L2 norm ``clip`` (infinite: not at all)."""
-        ...
+        """(R, P) sums of gradients, each clipped to L2 norm ``clip`` (infinite: not at all).
 
-    def clipped_each(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
-        """(R, P) gradients, clipped, where each model's batch is one sample.
-
-        A row's bits do not depend on who else is in the batch, as long as R is the same.
+        A row's bits do not depend on the other models and their samples, as long as R and B are the same.
         """
         ...
 

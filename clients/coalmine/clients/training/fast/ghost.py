@@ -47,14 +47,17 @@ class GhostEngine:
         return self._forward(theta, x.expand(len(theta), *x.shape), None)
 
     def clipped_sums(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
-        dense, one_view = self._dense, batch.x.shape[2] == 1
-        if dense is None or not one_view or theta.device.type != "cpu":
-            return self.clipped_each(theta, batch, clip, loss)
+        if self._dense is None or batch.x.shape[2] > 1 or theta.device.type != "cpu":
+            return self._from_products(theta, batch, clip, loss)
         rows = zip(theta.numpy(), batch.x.flatten(2).numpy(), batch.y.numpy(), batch.there.sum(1).tolist(), strict=True)
-        sums = [dense.clipped_sum(own, x[:count], y[:count], clip, loss) for own, x, y, count in rows]
-        return torch.as_tensor(np.stack(sums))
+        found = np.zeros(theta.shape, theta.numpy().dtype)
+        for total, (own, x, y, count) in zip(found, rows, strict=True):
+            if count:
+                total[:] = self._dense.clipped_sum(own, x[:count], y[:count], clip, loss)
+        return torch.as_tensor(found)
 
-    def clipped_each(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
+    def _from_products(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
+        """Of all models together, by batched matrix products."""
         outers, _ = self._outers(theta, batch, loss)
         norms = self._norms(outers)
         weights = batch.there * (clip / norms).nan_to_num(nan=1.0, posinf=1.0).clamp(max=1.0)

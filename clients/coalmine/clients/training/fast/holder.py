@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coalmine.clients.training.fast.engine import Engine
 from coalmine.clients.training.fast.population import Population
+from coalmine.clients.training.fast.threads import on_one_thread
 from coalmine.clients.training.plan import Execution, Plan
 from coalmine.clients.training.progress import Progress
 from coalmine.clients.training.table import Table
@@ -58,6 +59,7 @@ class Holder:
         seed: int,
         execution: Execution | None = None,
     ) -> None:
+        on_one_thread()
         places = np.asarray(ids, np.int64)
         if places.shape != (len(own),) or len(np.unique(places)) != len(own):
             raise DataError("ids do not fit the samples", where="client", remedy="needs a distinct id for each")

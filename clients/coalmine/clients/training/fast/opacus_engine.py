@@ -77,9 +77,6 @@ class OpacusEngine:
                 sums[number] = scale @ gradients if clip < float("inf") else gradients.sum(0)
         return sums
 
-    def clipped_each(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
-        return self.clipped_sums(theta, batch, clip, loss)
-
     def facts(self, theta: Tensor, x: Tensor, y: Tensor, directions: Tensor, loss: CrossEntropy | Hamp) -> Facts:
         found = []
         for parameters, own in zip(theta, directions, strict=True):

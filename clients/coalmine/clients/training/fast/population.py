@@ -141,7 +141,7 @@ class Population:
             seen = self._seen(index, row, now.step).transpose(0, 1)
             there = torch.arange(_ALONE, device=self._device)[:, None] < len(own)
             batch = Batch(seen, self._y[index].transpose(0, 1), there)
-            sums = self._engine.clipped_each(theta, batch, clip, self._plan.loss)[: len(own)]
+            sums = self._engine.clipped_sums(theta, batch, clip, self._plan.loss)[: len(own)]
             found = np.asarray(sums.to(torch.float64, copy=True).cpu().numpy(), np.float64)
             self._require_finite(found.sum(axis=0, keepdims=True), now.step)
             yield found

@@ -7,13 +7,13 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from coalmine.clients.training.fast.build import engine
 from coalmine.clients.training.fast.crafting import exposure, input_gradients, pretrained
 from coalmine.clients.training.fast.engine import Engine
 from coalmine.clients.training.fast.objective import losses
 from coalmine.clients.training.fast.population import Population
+from coalmine.clients.training.fast.threads import on_one_thread
 from coalmine.clients.training.fast.views import require_movable, views
 from coalmine.clients.training.gradient_canaries import GradientCanaries
 from coalmine.clients.training.models import ModelSpec
@@ -106,7 +106,7 @@ def train_shadows(
     Args:
         included: (R, m) which canaries each model sees. seeds: (R,).
     """
-    _on_one_thread()
+    on_one_thread()
     n = common.private
     chosen, found = engine(common.spec), []
     for first in range(0, len(seeds), at_once):
@@ -143,12 +143,6 @@ def train_shadows(
             )
         )
     return joined(found)
-
-
-def _on_one_thread() -> None:
-    """Workers are as many as cores. Torch and NumPy's matrix library keep threads of their own."""
-    torch.set_num_threads(1)
-    threadpool_limits(1)
 
 
 class _Updates:
@@ -200,7 +194,7 @@ def norms_at_filterings(common: Common, plan: Plan, seed: int) -> Array:
 
     Private: what an attacker who knows all other samples could compute, to size a group just below the filter.
     """
-    _on_one_thread()
+    on_one_thread()
     assert plan.filter is not None
     n = common.private
     ranking = replace(plan, filter=replace(plan.filter, signature=Signature.GRAD_L2))
@@ -222,7 +216,7 @@ class Reference:
     """
 
     def __init__(self, spec: ModelSpec, public: Table, steps: int, seed: int, lr: float) -> None:
-        _on_one_thread()
+        on_one_thread()
         self._engine = engine(spec)
         self.theta = pretrained(self._engine, public, steps, seed, lr=lr)
 
