@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from threadpoolctl import threadpool_limits
 
 
+@functools.cache
 def on_one_thread() -> None:
     """One, from here on in this process, by torch and by NumPy's matrix library.
 
