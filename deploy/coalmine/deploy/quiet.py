@@ -27,9 +27,11 @@ _SETTINGS = {
 def be_quiet() -> None:
     """No telemetry; a cluster of this process's own answers to a token that nobody else knows and no file holds.
 
-    Compiled kernels go to the user's cache folder, so that one process compiles for all.
+    Compiled kernels go to the user's cache folder, so that one process compiles for all. Threads that wait for each
+    other sleep: where another program wants the cores too, waiting awake made a language model several times slower.
     """
     for name, value in _SETTINGS.items():
         os.environ[name] = value
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("NUMBA_CACHE_DIR", str(default_cache_folder() / "kernels"))
