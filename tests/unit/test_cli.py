@@ -115,6 +115,7 @@ def test_undefined_values_are_null_in_json(capsys):
         ("calc gdp --mu -1", "mu"),
         ("calc one-run --canaries 10 --guesses 20 --correct 3", "20 guesses on 10 canaries"),
         ("calc one-run --canaries 10 --guesses 5 --correct 5 --level 2", "level"),
+        ("calc one-run --canaries 10 --guesses 5 --correct 5 --level 0.95", "level: a bound that is wrong"),
         ("run none.yaml", "none.yaml: there is no such file (`coalmine init` writes one)"),
         ("run study.yaml --set privacy.sgima=1", "did you mean 'sigma'?"),
         ("run study.yaml --set privacy.sigma", "an override has the form section.key=value"),

@@ -119,6 +119,41 @@ def test_text_is_shown_on_request_only_and_needs_a_folder(tmp_path, coalmine):
     assert "secret-" in (tmp_path / "o" / "witnesses.html").read_text()
 
 
+def test_swapped_splits_are_said_aloud_and_not_called_chance(tmp_path, coalmine):
+    files = three(tmp_path)
+    swapped = ThreeFiles(files.holdout, files.train, files.synthetic)
+    code, out, _ = coalmine(*words(swapped, "--assignment", "bernoulli", "--json"))
+    assert code == 0
+    found = json.loads(out)
+    (told,) = (one["reasons"] for one in found["classes"])
+    assert found["verdict"] != "leaks"
+    assert any("are train and holdout swapped" in reason for reason in told)
+    assert not any("within chance" in reason for reason in told)
+    assert any("equal a held-out record" in warning and "swapped?" in warning for warning in found["warnings"])
+
+
+def test_a_column_of_users_in_one_split_alone_is_refused(tmp_path, coalmine):
+    files = three(tmp_path)
+    files.holdout.write_text(files.holdout.read_text().replace("user,text", "person,text"))
+    code, out, err = coalmine(*words(files))
+    assert (code, out) == (2, "")
+    assert "holdout.csv: there is no column 'user', which the other split has" in err
+    assert "--user" in err
+
+
+def test_an_audit_is_replaced_on_request_only_and_takes_private_text_with_it(tmp_path, coalmine):
+    files, folder = three(tmp_path), tmp_path / "o"
+    assert coalmine(*words(files, "--show-text", "--out", folder, "--no-mlflow"))[0] == 0
+    before = (folder / "findings.json").read_bytes()
+    code, _, err = coalmine(*words(files, "--seed", "1", "--out", folder, "--no-mlflow"))
+    assert code == 2
+    assert "it holds an audit already" in err
+    assert "--force" in err
+    assert (folder / "findings.json").read_bytes() == before
+    assert coalmine(*words(files, "--out", folder, "--no-mlflow", "--force"))[0] == 0
+    assert not (folder / "witnesses.html").exists()
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

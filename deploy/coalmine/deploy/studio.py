@@ -187,6 +187,8 @@ def writable(folder: Path) -> Path:
         probe.unlink()
     except OSError as error:
         raise StorageError(
-            f"results cannot be written: {error.strerror or error}", where=str(folder), remedy="set output"
+            f"results cannot be written: {error.strerror or error}",
+            where=str(folder),
+            remedy="set output, or --out",
         ) from None
     return folder

@@ -81,6 +81,14 @@ class FeatureMatch:
         """Matches held out: they needed no training data."""
         return self.matches - self.train
 
+    def fewer(self, p: float) -> float:
+        """Upper bound (Hoeffding) on the probability of as few matches in train, did nobody learn from either split.
+
+        No leak explains a small one: the splits may be swapped, or not assigned as declared.
+        """
+        deficit = max(0.0, self.matches * p - self.train)
+        return math.exp(-2 * deficit**2 / sum(count * d**2 for d, count in self.weights))
+
 
 def feature_match(d: ArrayLike, train: ArrayLike, assignment: Assignment, alpha: float) -> FeatureMatch:
     """Test zero learning, and bound epsilon from below.

@@ -10,6 +10,9 @@ from coalmine.auditor.disclosure.result import ClassTests, DeclaredTest, Disclos
 from coalmine.auditor.disclosure.settings import Settings
 from coalmine.auditor.report.wording import brief, down, percent
 
+FAR = 1e-3
+"""So improbable a lack of matches in train is said aloud; it is no verdict."""
+
 
 def reasons(
     name: str,
@@ -26,9 +29,11 @@ def reasons(
         case DisclosureVerdict.LEAKS:
             return (counted, _rejected(declared, settings.alpha), *_bounds(tests, assignment, settings))
         case DisclosureVerdict.NO_EVIDENCE:
-            return (counted, *_odd(declared, settings.alpha), _allowed(tests, power, settings))
+            told = *_odd(declared, settings.alpha), *_too_few(tests, assignment)
+            return (counted, *told, _allowed(tests, power, settings, within_chance=not told))
         case DisclosureVerdict.TOO_LITTLE:
-            return (counted, *_odd(declared, settings.alpha), _needed(tests, power, assignment))
+            told = *_odd(declared, settings.alpha), *_too_few(tests, assignment)
+            return (counted, *told, _needed(tests, power, assignment))
 
 
 def _counted(tests: ClassTests, assignment: Assignment) -> str:
@@ -86,12 +91,23 @@ def _odd(declared: Sequence[DeclaredTest], alpha: float) -> tuple[str, ...]:
     )
 
 
-def _allowed(tests: ClassTests, power: Power, settings: Settings) -> str:
+def _too_few(tests: ClassTests, assignment: Assignment) -> tuple[str, ...]:
+    match = tests.sweeps[0].match if tests.sweeps else None
+    bound = 1.0 if match is None else match.fewer(assignment.p)
+    if bound > FAR:
+        return ()
+    return (
+        f"So few of them in train are not chance (p ≤ {brief(bound, 2)}, Hoeffding): are train and holdout swapped, or "
+        "did users come into train in another way than declared? Until that is known, this verdict means nothing.",
+    )
+
+
+def _allowed(tests: ClassTests, power: Power, settings: Settings, *, within_chance: bool) -> str:
     what = "matches" if tests.sweeps else "these users"
     assert power.detectable is not None
     return (
-        f"That is within chance. Had {percent(power.detectable)} of the {what} been there because of training, the "
-        f"test would have noticed with {percent(POWER)} probability. The data still allow up to "
+        f"{'That is within chance. ' * within_chance}Had {percent(power.detectable)} of the {what} been there because "
+        f"of training, the test would have noticed with {percent(POWER)} probability. The data still allow up to "
         f"{percent(power.excess_upper)} ({percent(1 - settings.alpha)} confidence)."
     )
 

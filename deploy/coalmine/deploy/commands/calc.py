@@ -104,15 +104,18 @@ def one_run(
     guesses: Annotated[int, typer.Option(help="Guesses made.")],
     correct: Annotated[int, typer.Option(help="Guesses that were right.")],
     delta: Delta = 1e-5,
-    level: Annotated[float, typer.Option(help="Significance level.")] = 0.05,
+    level: Annotated[float, typer.Option(help="Significance level: 0.05 is 95 % confidence.")] = 0.05,
     as_json: AsJson = False,
 ) -> None:
     """One-run audits: Steinke et al. 2023 (formal) and the GDP reading of Mahloujifar et al. 2024 (heuristic)."""
     from coalmine.auditor.gdp import eps
     from coalmine.auditor.one_run import Guesses, gdp_mu_lower, steinke_eps_lower
     from coalmine.auditor.report.wording import brief
+    from coalmine.protocol.errors import StudyError
     from coalmine.protocol.privacy import Assurance
 
+    if 0.5 <= level < 1:
+        raise StudyError(f"a bound that is wrong with probability {level:g}", where="level", remedy="0.05 is 95 %")
     seen = Guesses(canaries, guesses, correct)
     mu = gdp_mu_lower(seen, level)
     answer(

@@ -49,6 +49,7 @@ def disclosures(
     show_text: Annotated[
         bool, typer.Option("--show-text", help="Write the worst witnesses with their private text to witnesses.html.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the audit that the folder holds.")] = False,
     seed: Annotated[int, typer.Option(help="Of ties, splits and permutations.", min=0)] = 0,
     name: Annotated[str, typer.Option(help="Of the audit, in reports and MLflow.")] = "disclosures",
     mlflow: Annotated[bool, typer.Option("--mlflow/--no-mlflow", help="Track it beside the report.")] = True,
@@ -58,7 +59,8 @@ def disclosures(
     """Does synthetic data give away its training users? Needs training and held-out records and the output, no model.
 
     One verdict per class: leaks; no evidence at this power; too little evidence to say. The tests are exact if users
-    came into train at random and --assignment says how; otherwise every verdict is heuristic.
+    came into train at random and --assignment says how; otherwise every verdict is heuristic. The exit code is 0
+    whatever the verdict; with --json, scripts read it from "classes".
     """
     import sys
 
@@ -77,6 +79,8 @@ def disclosures(
 
     if show_text and out is None:
         raise StudyError("there is no folder for private text", where="--show-text", remedy="name one with --out")
+    if out is not None:
+        _check_free(out, force=force)
     settings = Settings(
         ks=tuple(_numbers(k, int, "--k")),
         rarities=tuple(_numbers(rarity, float, "--rarity")),
@@ -135,6 +139,16 @@ def _publish(
     console.print(f"report: {report}", highlight=False, soft_wrap=True)
     if show_text:
         console.print(f"private text: {folder / WITNESSES}", style="yellow", highlight=False, soft_wrap=True)
+
+
+def _check_free(out: Path, *, force: bool) -> None:
+    """Before anything is read: an audit of other files would be lost, and its verdict taken for theirs."""
+    from coalmine.auditor.disclosure.report.record import FINDINGS
+    from coalmine.deploy.studio import writable
+    from coalmine.protocol.errors import StudyError
+
+    if (writable(out) / FINDINGS).exists() and not force:
+        raise StudyError("it holds an audit already", where=str(out), remedy="name another --out, or say --force")
 
 
 def _check_delta(settings: Settings, kind: str, p: float | None) -> None:

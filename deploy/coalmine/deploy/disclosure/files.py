@@ -119,11 +119,22 @@ def open_files(files: ThreeFiles, progress: Progress) -> FileMaterial:
 
 
 def _user_column(files: ThreeFiles) -> str | None:
-    """The column that was named, or else the default one where both files have it."""
+    """The column that was named, or else the default one where both files have it.
+
+    Raises:
+        DataError: only one of them has it: whose its records are decides what is protected.
+    """
     if files.user is not None:
         return files.user
-    named = [_DEFAULT_USER in column_names(path) for path in (files.train, files.holdout)]
-    return _DEFAULT_USER if all(named) else None
+    named = {path: _DEFAULT_USER in column_names(path) for path in (files.train, files.holdout)}
+    if any(named.values()) and not all(named.values()):
+        without = next(path for path, has in named.items() if not has)
+        raise DataError(
+            f"there is no column {_DEFAULT_USER!r}, which the other split has",
+            where=str(without),
+            remedy="give both files the same column and name it with --user",
+        )
+    return _DEFAULT_USER if all(named.values()) else None
 
 
 def _survey(source: FileSource, progress: Progress) -> Survey:
@@ -144,7 +155,10 @@ def _check_apart(inside: Survey, outside: Survey) -> None:
 
 def _warnings(inside: Survey, outside: Survey, output: Survey, user: str | None) -> Iterator[str]:
     if user is None:
-        yield "There is no column of users: every row counts as a user of its own."
+        yield (
+            f"There is no column {_DEFAULT_USER!r} and none was named with --user: every row counts as a user of its "
+            "own, and every bound is about one row."
+        )
     copies = len(np.intersect1d(inside.digests, outside.digests))
     if copies:
         held = int(np.isin(outside.digests, inside.digests).sum())
@@ -155,6 +169,13 @@ def _warnings(inside: Survey, outside: Survey, output: Survey, user: str | None)
     same = int(np.isin(output.digests, inside.digests).sum())
     if same:
         yield f"{same:,} of {output.records:,} synthetic records equal a training record, character by character."
+    held_out = int(np.isin(output.digests, np.setdiff1d(outside.digests, inside.digests)).sum())
+    if held_out:
+        swapped = " Are train and holdout swapped?" if held_out > same else ""
+        yield (
+            f"{held_out:,} of {output.records:,} synthetic records equal a held-out record, character by character, "
+            f"which the generator should never have seen.{swapped}"
+        )
 
 
 def _flags(seen: Survey, column: str) -> list[bool]:

@@ -28,5 +28,7 @@ def publish(found: Audited, folder: Path, *, show_text: bool = False) -> Path:
     if show_text:
         shown = page.render_witnesses(found.audit, found.witnesses)
         write_bytes(folder / WITNESSES, shown.encode(), mode=0o600)
+    else:  # private text that an earlier audit left here would travel with this one's report
+        (folder / WITNESSES).unlink(missing_ok=True)
     record.write(found.audit, folder)
     return report

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from coalmine.auditor.disclosure.result import DisclosureAudit
 from coalmine.auditor.report.write import json_text, write_text
 
+FINDINGS = "findings.json"
 FORMAT = "coalmine disclosures 1"
 
 
@@ -35,4 +36,4 @@ def write(audit: DisclosureAudit, folder: Path) -> Path:
     Raises:
         StorageError: the folder cannot be written.
     """
-    return write_text(folder / "findings.json", dumps(audit))
+    return write_text(folder / FINDINGS, dumps(audit))
