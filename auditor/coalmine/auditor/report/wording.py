@@ -190,7 +190,7 @@ def how_to_read(audit: RoundAudit) -> tuple[str, ...]:
     return (
         "exact: epsilon of the attack's score on its strongest canary, computed for the modelled mechanism.",
         f"MC ≥: what {audit.trials:,} trials a side certify by counting ({level} per attack over all its canaries).",
-        "VR ≥: the same confidence with the noise integrated instead of drawn.",
+        "VR ≥: the same confidence with the noise integrated instead of drawn; either may be the larger one.",
         LARGEST,
         ROUNDED,
         f"of claim: exact / {audit.claim.eps_pld_upper:.4f}. μ_eff: distance of the score's two means, in noise units, "

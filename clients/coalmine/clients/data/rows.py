@@ -174,7 +174,7 @@ def accept(reading: Reading, on_bad_record: OnBadRecord) -> UserTable:
         raise DataError(
             "; ".join(map(str, serious)),
             where=reading.table.source,
-            remedy="mend them, or drop them with on_bad_record: drop" if only_records else "mend the data",
+            remedy="mend them (a study can drop them: on_bad_record: drop)" if only_records else "mend the data",
         )
     if not reading.table.users:
         raise DataError("there is no record", where=reading.table.source, remedy="one row per record is needed")
