@@ -4,7 +4,7 @@ import numpy as np
 
 
 def similarities(records, outputs, users, encode, kappa, kappa_y):
-    """(rarity, nearest, synthetic); ``encode`` embeds one text."""
+    """(rarity, nearest, closeness to every output, NaN where there is none); ``encode`` embeds one text."""
     embeddings = {}
     for user in range(users):
         own = [encode(text).astype(float) for of, text in records if of == user and text.strip()]
@@ -13,11 +13,11 @@ def similarities(records, outputs, users, encode, kappa, kappa_y):
     told = {index: encode(text).astype(float) for index, text in enumerate(outputs) if text.strip()}
     columns = min(kappa_y, len(told))
     rarity, nearest = np.full(users, np.nan), np.full((users, columns), np.nan)
-    synthetic = np.full(users, -1)
+    closeness = np.full((users, len(outputs)), np.nan)
     for user, own in embeddings.items():
         others = sorted((own @ other for of, other in embeddings.items() if of != user), reverse=True)
         rarity[user] = np.mean(others[:kappa])
-        ranked = sorted(told, key=lambda index: (-round(own @ told[index], 5), index))
-        nearest[user] = sorted((own @ told[index] for index in ranked), reverse=True)[:columns]
-        synthetic[user] = ranked[0]
-    return rarity, nearest, synthetic
+        for index, other in told.items():
+            closeness[user, index] = own @ other
+        nearest[user] = sorted((own @ other for other in told.values()), reverse=True)[:columns]
+    return rarity, nearest, closeness

@@ -35,6 +35,12 @@ class Dense:
         self, theta: Reals, x: Reals, y: NDArray[np.int64], clip: float, loss: CrossEntropy | Hamp
     ) -> Reals:
         """(P,) sum of the (n, features) samples' gradients, each clipped to L2 norm ``clip``; n may be 0."""
+        with np.errstate(all="ignore"):  # a gradient of 0 is not clipped; what diverged stays visible in the sum
+            return self._clipped_sum(theta, x, y, clip, loss)
+
+    def _clipped_sum(
+        self, theta: Reals, x: Reals, y: NDArray[np.int64], clip: float, loss: CrossEntropy | Hamp
+    ) -> Reals:
         layers = self._layers(theta)
         a = [x.T]
         for layer in layers[:-1]:
@@ -45,8 +51,7 @@ class Dense:
             b[-1] *= weights.T @ b[-2]
         b.reverse()
         squared = sum((_squared(inputs) + 1) * _squared(outputs) for inputs, outputs in zip(a, b, strict=True))
-        with np.errstate(divide="ignore"):
-            share = np.minimum(1, clip / np.sqrt(squared))
+        share = np.minimum(1, clip / np.sqrt(squared))
         found = np.empty_like(theta)
         for (weights, biases), inputs, outputs in zip(self._layers(found), a, b, strict=True):
             outputs *= share
