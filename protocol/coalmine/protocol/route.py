@@ -122,12 +122,11 @@ def _merge(
 
     def work(start: int, stop: int) -> None:
         seen = np.empty((min(rows, stop - start), min(_TILE, p)), np.float32)
-        lists = _Shortlists(len(seen), p, index.shape[1])
+        short = best, _, _, count = _shortlists(len(seen), p, index.shape[1])
         for first in range(start, stop, rows):
             part = slice(first, min(first + rows, stop))
             found = exact_records[part].astype(np.float32, copy=False)
-            short = lists.best, lists.place, lists.score, lists.count
-            _known(found, index[part], distance[part], lists.best, lists.count)
+            _known(found, index[part], distance[part], best, count)
             for left in range(0, p, _TILE):
                 tile = slice(left, min(left + _TILE, p))
                 scores = seen.reshape(-1)[: len(found) * (tile.stop - left)].reshape(len(found), -1)
@@ -165,16 +164,12 @@ def _largest_norm(array: NDArray[np.floating]) -> float:
     return float(np.sqrt(np.einsum("ij,ij->i", array, array).max()))
 
 
-class _Shortlists:
-    """For each of n records: its k best scores so far, and who of p candidates may yet be among the k nearest.
-
-    Attributes:
-        best: (n, k), highest first. place, score: (n, p), the first ``count`` of each row.
-    """
-
-    def __init__(self, n: int, p: int, k: int) -> None:
-        self.best, self.count = np.empty((n, k), np.float32), np.empty(n, np.int64)
-        self.place, self.score = np.empty((n, p), np.int32), np.empty((n, p), np.float32)
+def _shortlists(
+    n: int, p: int, k: int
+) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float32], NDArray[np.int64]]:
+    """Room for n records' (n, k) best scores so far, highest first, and for who of p candidates may yet be among the k
+    nearest: (n, p) places and their scores, of which the first (n,) counts are taken."""
+    return np.empty((n, k), np.float32), np.empty((n, p), np.int32), np.empty((n, p), np.float32), np.empty(n, np.int64)
 
 
 @compiled()
@@ -250,7 +245,7 @@ def _scan_row(score, half_norms, least, slack, left, best, place, kept, count): 
     floor = best[k - 1] - slack
     for start in range(0, p, _STRIDE):
         reached = False
-        if start + _STRIDE <= p:  # a count without branches over a fixed length takes vector instructions
+        if start + _STRIDE <= p:  # no branch inside and a fixed length: vector instructions
             for j in range(_STRIDE):
                 reached |= score[start + j] - least >= floor
             if not reached:
