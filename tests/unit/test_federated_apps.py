@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from fakes import federation
 
 pytest.importorskip("flwr", reason="needs coalmine[federated]")
 
@@ -24,33 +25,8 @@ from coalmine.server.training.exchange import answers, content
 from coalmine.server.training.standing import Standing
 
 torch.set_num_threads(1)
-N = 120
-SETTINGS = {
-    "mode": "gradient",
-    "clients": 3,
-    "steps": 12,
-    "seed": 7,
-    "q": 0.25,
-    "sigma": 0.8,
-    "clip": 1.0,
-    "delta": 1e-5,
-    "declared_size": N,
-    "universe": N,
-    "optimiser": "sgd",
-    "lr": 0.5,
-    "momentum": 0.5,
-    "scope": "federation",
-    "local_steps": 1,
-    "data.source": "digits",
-    "data.train": N,
-    "data.test": 50,
-    "model.kind": "mlp",
-    "model.hidden": "6",
-    "filter.on": True,
-    "filter.k": 1,
-    "filter.last_epoch": 1,
-    "filter.signature": "grad_cosine",
-}
+SETTINGS = {**federation.SETTINGS, "scope": "federation", "filter.signature": "grad_cosine"}
+N = federation.N
 
 
 def run(**changes):

@@ -5,6 +5,7 @@ from io import StringIO
 import numpy as np
 import pytest
 import torch
+from fakes import federation
 
 pytest.importorskip("flwr", reason="needs coalmine[federated]")
 
@@ -35,33 +36,8 @@ from coalmine.server.training import app as server_app
 from coalmine.server.training.standing import Standing
 
 torch.set_num_threads(1)
-N, CLIENTS, STEPS = 120, 3, 12
-SETTINGS = {
-    "mode": "gradient",
-    "clients": CLIENTS,
-    "steps": STEPS,
-    "seed": 7,
-    "q": 0.25,
-    "sigma": 0.8,
-    "clip": 1.0,
-    "delta": 1e-5,
-    "declared_size": N,
-    "universe": N,
-    "optimiser": "sgd",
-    "lr": 0.5,
-    "momentum": 0.5,
-    "scope": "client",
-    "local_steps": 1,
-    "data.source": "digits",
-    "data.train": N,
-    "data.test": 50,
-    "model.kind": "mlp",
-    "model.hidden": "6",
-    "filter.on": True,
-    "filter.k": 1,
-    "filter.last_epoch": 1,
-    "filter.signature": "grad_cosine",
-}
+N, CLIENTS, STEPS = federation.N, federation.CLIENTS, federation.STEPS
+SETTINGS = {**federation.SETTINGS, "scope": "client", "filter.signature": "grad_cosine"}
 DIURNAL = {
     "population.availability": "diurnal",
     "population.lowest": 0.0,
