@@ -150,3 +150,10 @@ def test_an_integer_gradient_is_never_longer_than_the_clip():
 def test_a_gradient_that_is_no_number_is_refused():
     with pytest.raises(ContributionError, match="not a number"):
         whole(np.array([[np.nan, 1.0]]), 1.0, 44)
+
+
+def test_integers_do_not_depend_on_how_gradients_lie_in_memory():
+    rows = np.random.default_rng(3).standard_normal((40, 300))
+    total = whole(rows, 1.0, 44)
+    assert np.array_equal(whole(np.asfortranarray(rows), 1.0, 44), total)
+    assert np.array_equal(sum(whole(row[None], 1.0, 44) for row in rows), total)

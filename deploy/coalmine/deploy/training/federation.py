@@ -64,6 +64,7 @@ class InProcessGrid(Grid):
         names, trained = [], False
         for message in messages:
             name = uuid.uuid4().hex
+            message.metadata.__dict__["_message_id"] = name  # as Flower's own grids name what they send
             self._replies[name] = self._app(message, self.contexts[message.metadata.dst_node_id])
             names.append(name)
             trained |= message.metadata.message_type == "train"

@@ -36,7 +36,7 @@ def whole(gradients: ArrayLike, bound: float, bits: int) -> Integers:
     Raises:
         ContributionError: a gradient is not finite.
     """
-    rows = np.asarray(gradients, np.float64)
+    rows = np.ascontiguousarray(gradients, np.float64)  # one layout, so that every norm is rounded in one way
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     if not np.isfinite(norms).all():
         raise ContributionError(

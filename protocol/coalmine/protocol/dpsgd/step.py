@@ -39,17 +39,28 @@ def noised_gradient(total: Array, mechanism: DpSgd, rng: np.random.Generator) ->
     Raises:
         ContributionError: the sum is not finite.
     """
+    return with_noise(total, mechanism, rng.standard_normal(len(total)))
+
+
+def with_noise(total: Array, mechanism: DpSgd, normal: Array) -> Array:
+    """``noised_gradient`` from numbers already drawn, of one model or of many at once.
+
+    Args:
+        total: (..., P). normal: of the same shape, standard normal; overwritten.
+
+    Raises:
+        ContributionError: the sum is not finite.
+    """
     if not np.isfinite(total).all():
         raise ContributionError(
             "the sum of clipped gradients is not a number",
             where="step",
             remedy="lower the learning rate; a sample whose gradient is not finite must be refused where it arises",
         )
-    noised: Array = rng.standard_normal(len(total))
-    noised *= mechanism.noise_std
-    noised += total
-    noised /= mechanism.batch_size
-    return noised
+    normal *= mechanism.noise_std
+    normal += total
+    normal /= mechanism.batch_size
+    return normal
 
 
 def private_gradient(gradients: Array, mechanism: DpSgd, rng: np.random.Generator) -> Array:

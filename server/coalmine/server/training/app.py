@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Context, Message
+from flwr.app import ArrayRecord, ConfigRecord, Context
 from flwr.serverapp import Grid, ServerApp
 from numpy.typing import NDArray
 
 from coalmine.protocol.dpsgd import wire
 from coalmine.protocol.dpsgd.terms import Mode, Terms, terms
 from coalmine.protocol.errors import ContributionError, StorageError, StudyError
-from coalmine.server.training.exchange import answers, arrays, ask_all, content, setting
+from coalmine.server.training.attentive import AttentiveGrid
+from coalmine.server.training.exchange import arrays, ask, ask_all, content, setting
 from coalmine.server.training.standing import Standing
 from coalmine.server.training.strategy import Averaging, CentralSteps
 
@@ -63,6 +64,7 @@ def main(grid: Grid, context: Context) -> None:
     """
     settings = dict(context.run_config)
     agreed = terms(settings)
+    grid = AttentiveGrid(grid)
     nodes, initial = _meet(grid, agreed)
     path = _path(settings, "checkpoint")
     standing = _begin(settings, path, initial)
@@ -139,8 +141,7 @@ def _begin(settings: dict[str, Any], checkpoint: Path | None, initial: NDArray[n
 def _accuracy(grid: Grid, nodes: dict[int, int], theta: NDArray[np.float64]) -> tuple[int, int]:
     """On the public test samples, counted by one client."""
     first = nodes[min(nodes)]
-    message = Message(content({wire.MODEL: [theta]}), dst_node_id=first, message_type="evaluate")
-    found = answers(grid.send_and_receive([message]))
+    found = ask(grid, [first], "evaluate", content({wire.MODEL: [theta]}))
     if first not in found:
         raise ContributionError("no client evaluated the model", where="clients", remedy="resume the run")
     return setting(found[first], wire.ACCOUNT, "right"), setting(found[first], wire.ACCOUNT, "of")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -13,11 +15,38 @@ from coalmine.clients.training.plan import CrossEntropy, Hamp
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Padded batches of R models.
+class Batches:
+    """One batch of each of R models, one after another.
 
     Attributes:
-        x: (R, B, K, *shape) K views of each sample. y: (R, B). there: (R, B) false where padded, at the end of rows.
+        x: (S, K, *shape) K views of each sample. y: (S,). sizes: R of them, of any size, 0 included; S is their sum.
+    """
+
+    x: Tensor
+    y: Tensor
+    sizes: Sequence[int]
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """(b, K, *shape) and (b,) of each model."""
+        return zip(self.x.split(list(self.sizes)), self.y.split(list(self.sizes)), strict=True)
+
+    def padded(self) -> Padded:
+        """All of one size, the largest, at least 1."""
+        most = max(1, *self.sizes)
+        there = torch.arange(most)[None, :] < torch.tensor(self.sizes)[:, None]
+        there = there.to(self.y.device)
+        x = self.x.new_zeros(*there.shape, *self.x.shape[1:])
+        y = self.y.new_zeros(there.shape)
+        x[there], y[there] = self.x, self.y
+        return Padded(x, y, there)
+
+
+@dataclass(frozen=True)
+class Padded:
+    """Batches of one size.
+
+    Attributes:
+        x: (R, B, K, *shape). y: (R, B). there: (R, B) false where padded, at the end of rows.
     """
 
     x: Tensor
@@ -59,10 +88,11 @@ class Engine(Protocol):
         """(R, n, c) of (R, P) models on (n, *shape) common samples; differentiable by both."""
         ...
 
-    def clipped_sums(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
+    def clipped_sums(self, theta: Tensor, batches: Batches, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
         """(R, P) sums of gradients, each clipped to L2 norm ``clip`` (infinite: not at all).
 
-        A row's bits do not depend on the other models and their samples, as long as R and B are the same.
+        A row's bits do not depend on the other models and their samples, as long as R and the largest batch are of the
+        same size.
         """
         ...
 

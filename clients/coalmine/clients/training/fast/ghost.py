@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from coalmine.clients.training.fast.dense import Dense
-from coalmine.clients.training.fast.engine import Batch, Facts
+from coalmine.clients.training.fast.engine import Batches, Facts, Padded
 from coalmine.clients.training.fast.layers import Layer, Tape, bound
 from coalmine.clients.training.fast.objective import losses
 from coalmine.clients.training.fast.outer import Outer
@@ -46,17 +46,13 @@ class GhostEngine:
     def logits(self, theta: Tensor, x: Tensor) -> Tensor:
         return self._forward(theta, x.expand(len(theta), *x.shape), None)
 
-    def clipped_sums(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
-        if self._dense is None or batch.x.shape[2] > 1 or theta.device.type != "cpu":
-            return self._from_products(theta, batch, clip, loss)
-        rows = zip(theta.numpy(), batch.x.flatten(2).numpy(), batch.y.numpy(), batch.there.sum(1).tolist(), strict=True)
-        found = np.zeros(theta.shape, theta.numpy().dtype)
-        for total, (own, x, y, count) in zip(found, rows, strict=True):
-            if count:
-                total[:] = self._dense.clipped_sum(own, x[:count], y[:count], clip, loss)
-        return torch.as_tensor(found)
+    def clipped_sums(self, theta: Tensor, batches: Batches, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
+        if self._dense is None or batches.x.shape[1] > 1 or theta.device.type != "cpu":
+            return self._from_products(theta, batches.padded(), clip, loss)
+        x, y = batches.x.flatten(1).numpy(), batches.y.numpy()
+        return torch.as_tensor(self._dense.clipped_sums(theta.numpy(), x, y, batches.sizes, clip, loss))
 
-    def _from_products(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
+    def _from_products(self, theta: Tensor, batch: Padded, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
         """Of all models together, by batched matrix products."""
         outers, _ = self._outers(theta, batch, loss)
         norms = self._norms(outers)
@@ -69,7 +65,7 @@ class GhostEngine:
     def facts(self, theta: Tensor, x: Tensor, y: Tensor, directions: Tensor, loss: CrossEntropy | Hamp) -> Facts:
         models = len(theta)
         everyone = torch.ones(models, len(x), dtype=torch.bool, device=x.device)
-        common = Batch(x.unsqueeze(1).expand(models, *x.shape[:1], 1, *x.shape[1:]), y.expand(models, -1), everyone)
+        common = Padded(x.unsqueeze(1).expand(models, *x.shape[:1], 1, *x.shape[1:]), y.expand(models, -1), everyone)
         outers, logits = self._outers(theta, common, loss)
         own = torch.split(directions, [layer.parameters for layer in self._parametrised], dim=2)
         every = zip(self._parametrised, outers, own, strict=True)
@@ -97,7 +93,7 @@ class GhostEngine:
             start += layer.parameters
         return x
 
-    def _outers(self, theta: Tensor, batch: Batch, loss: CrossEntropy | Hamp) -> tuple[list[Outer], Tensor]:
+    def _outers(self, theta: Tensor, batch: Padded, loss: CrossEntropy | Hamp) -> tuple[list[Outer], Tensor]:
         """Every parametrised layer's per-sample gradients, and (R, B, K, c) logits."""
         samples, views = batch.x.shape[1:3]
         tape: Tape = []

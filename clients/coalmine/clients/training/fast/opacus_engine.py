@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from coalmine.clients.training.fast.engine import Batch, Facts
+from coalmine.clients.training.fast.engine import Batches, Facts
 from coalmine.clients.training.fast.objective import losses
 from coalmine.clients.training.plan import CrossEntropy, Hamp
 from coalmine.protocol.errors import ModelError
@@ -68,11 +68,11 @@ class OpacusEngine:
             rows.append(functional_call(self._plain, named, (x,)))
         return torch.stack(rows)
 
-    def clipped_sums(self, theta: Tensor, batch: Batch, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
+    def clipped_sums(self, theta: Tensor, batches: Batches, clip: float, loss: CrossEntropy | Hamp) -> Tensor:
         sums = torch.zeros_like(theta)
-        for number, (parameters, x, y, there) in enumerate(zip(theta, batch.x, batch.y, batch.there, strict=True)):
-            if bool(there.any()):
-                gradients, _ = self._gradients(parameters, x[there], y[there], loss)
+        for number, (parameters, (x, y)) in enumerate(zip(theta, batches, strict=True)):
+            if len(y):
+                gradients, _ = self._gradients(parameters, x, y, loss)
                 scale = (clip / gradients.norm(dim=1)).nan_to_num(nan=1.0, posinf=1.0).clamp(max=1.0)
                 sums[number] = scale @ gradients if clip < float("inf") else gradients.sum(0)
         return sums

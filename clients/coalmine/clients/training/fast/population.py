@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from coalmine.clients.training.fast.engine import Batch, Engine
+from coalmine.clients.training.fast.engine import Batches, Engine
 from coalmine.clients.training.fast.filtering import Filtering
 from coalmine.clients.training.fast.views import require_movable, views
 from coalmine.clients.training.gradient_canaries import GradientCanaries, no_gradient_canaries
@@ -17,7 +17,7 @@ from coalmine.clients.training.progress import Progress
 from coalmine.clients.training.table import Table
 from coalmine.protocol.dpsgd.mechanism import DpSgd, Sampling
 from coalmine.protocol.dpsgd.sampling import poisson_batch, shuffled_batches
-from coalmine.protocol.dpsgd.step import noised_gradient
+from coalmine.protocol.dpsgd.step import with_noise
 from coalmine.protocol.errors import ContributionError, StudyError
 from coalmine.protocol.randomness import Purpose, stream
 
@@ -27,6 +27,8 @@ Watch = Callable[[int, Array], None]
 
 _AT_ONCE = 1024
 _ALONE = 64
+_TOGETHER = 8
+"""Models whose clipped sums a CPU computes at once: enough to share calls, few enough for a core's cache."""
 
 
 class Population:
@@ -136,12 +138,9 @@ class Population:
         theta = self._tensor(now.theta)[:1].expand(_ALONE, -1)
         for start in range(0, len(ids), _ALONE):
             own = ids[start : start + _ALONE]
-            row = np.concatenate([own, np.zeros(_ALONE - len(own), np.int64)])[None]
-            index = torch.as_tensor(row, device=self._device)
-            seen = self._seen(index, row, now.step).transpose(0, 1)
-            there = torch.arange(_ALONE, device=self._device)[:, None] < len(own)
-            batch = Batch(seen, self._y[index].transpose(0, 1), there)
-            sums = self._engine.clipped_sums(theta, batch, clip, self._plan.loss)[: len(own)]
+            seen = self._batches_of([own], self._seeds[:1], now.step)
+            batches = Batches(seen.x, seen.y, [1] * len(own) + [0] * (_ALONE - len(own)))
+            sums = self._engine.clipped_sums(theta, batches, clip, self._plan.loss)[: len(own)]
             found = np.asarray(sums.to(torch.float64, copy=True).cpu().numpy(), np.float64)
             self._require_finite(found.sum(axis=0, keepdims=True), now.step)
             yield found
@@ -153,9 +152,7 @@ class Population:
     def _after_one_step(self, before: Progress) -> tuple[Progress, Array]:
         now = self._filtering.filtered(before, self._tensor)
         totals = self.clipped_sums(now)
-        update = np.stack(
-            [self._noised(total, seed, now.step) for total, seed in zip(totals, self._seeds, strict=True)]
-        )
+        update = self._noised(totals, now.step)
         theta, state = self._plan.optimiser.step(now.theta, update, now.optimiser)
         return now.after(theta, state, update, self._filtering.window), update
 
@@ -178,15 +175,13 @@ class Population:
         n = len(self._data)
         privacy = self._plan.privacy
         clip = privacy.clip if isinstance(privacy, DpSgd) else float("inf")
-        rows = [np.flatnonzero(row[:n]) for row in chosen]
-        there = np.arange(max(1, *(len(row) for row in rows)))[None, :] < np.array([[len(row)] for row in rows])
-        ids = np.zeros(there.shape, np.int64)
-        ids[there] = np.concatenate(rows)
-        index = torch.as_tensor(ids, device=self._device)
-        labels = self._y.index_select(0, index.flatten()).view(index.shape)
-        batch = Batch(self._seen(index, ids, now.step), labels, torch.as_tensor(there, device=self._device))
-        sums = self._engine.clipped_sums(self._tensor(now.theta), batch, clip, self._plan.loss)
-        total = np.asarray(sums.to(torch.float64, copy=True).cpu().numpy(), np.float64)
+        ids = [np.flatnonzero(row[:n]) for row in chosen]
+        theta, total = self._tensor(now.theta), np.empty_like(now.theta)
+        together = _TOGETHER if self._device.type == "cpu" else len(ids)
+        for first in range(0, len(ids), together):
+            own = slice(first, first + together)
+            batches = self._batches_of(ids[own], self._seeds[own], now.step)
+            total[own] = self._engine.clipped_sums(theta[own], batches, clip, self._plan.loss).cpu().numpy()
         if len(self._canaries):
             sizes = chosen[:, n:] * self._canaries.clipped(clip)
             for row in range(len(total)):
@@ -194,22 +189,25 @@ class Population:
         self._require_finite(total, now.step)
         return total
 
-    def _seen(self, index: torch.Tensor, ids: NDArray[np.int64], step: int) -> torch.Tensor:
-        """(R, B, K, *shape)"""
+    def _batches_of(self, ids: Sequence[NDArray[np.int64]], seeds: Sequence[int], step: int) -> Batches:
+        index, sizes = torch.as_tensor(np.concatenate(ids), device=self._device), [len(own) for own in ids]
+        samples, labels = self._x.index_select(0, index), self._y.index_select(0, index)
         kind = self._plan.augmentation
         if kind is None:
-            return self._x.index_select(0, index.flatten()).view(*index.shape, 1, *self._x.shape[1:])
-        return torch.stack(
-            [
-                views(self._x[own], row, self._universe, kind, stream(seed, Purpose.AUGMENTATION, step))
-                for own, row, seed in zip(index, ids, self._seeds, strict=True)
-            ]
-        )
+            return Batches(samples.unsqueeze(1), labels, sizes)
+        seen = [
+            views(x, own, self._universe, kind, stream(seed, Purpose.AUGMENTATION, step))
+            for x, own, seed in zip(samples.split(sizes), ids, seeds, strict=True)
+        ]
+        return Batches(torch.cat(seen), labels, sizes)
 
-    def _noised(self, total: Array, seed: int, step: int) -> Array:
-        if isinstance(self._plan.privacy, DpSgd):
-            return noised_gradient(total, self._plan.privacy, stream(seed, Purpose.NOISE, step))
-        return total / self._plan.privacy.batch_size
+    def _noised(self, totals: Array, step: int) -> Array:
+        if not isinstance(self._plan.privacy, DpSgd):
+            return totals / self._plan.privacy.batch_size
+        normal = np.empty_like(totals)
+        for row, seed in zip(normal, self._seeds, strict=True):
+            stream(seed, Purpose.NOISE, step).standard_normal(out=row)
+        return with_noise(totals, self._plan.privacy, normal)
 
     def _require_finite(self, total: Array, step: int) -> None:
         if not np.isfinite(total.sum()):  # also where finite values overflow: they are of no use either
