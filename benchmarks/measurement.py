@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 
 @dataclass(frozen=True)
@@ -26,15 +27,19 @@ def seconds(work: Callable[[], object], repeats: int = 3) -> float:
     return best
 
 
-def in_turns(works: Sequence[Callable[[], object]], repeats: int = 5) -> list[float]:
-    """``seconds`` of each, taken in turns, so that a machine that changes its pace changes it for all."""
-    best = [float("inf")] * len(works)
+def in_turns(works: Sequence[Callable[[], object]], repeats: int = 25) -> list[float]:
+    """Median seconds of each, taken in turns, after a run of each that is not counted.
+
+    A shared machine changes its pace from moment to moment: in turns it changes for all, and the fastest of a few runs
+    would compare who met the quieter moment.
+    """
+    taken: list[list[float]] = [[] for _ in works]
     for work in works:
         work()
     for _ in range(repeats):
-        for place, work in enumerate(works):
-            best[place] = min(best[place], _once(work))
-    return best
+        for work, own in zip(works, taken, strict=True):
+            own.append(_once(work))
+    return [median(own) for own in taken]
 
 
 def _once(work: Callable[[], object]) -> float:

@@ -32,8 +32,8 @@ CNN = ModelSpec(Kind.CNN, (1, 28, 28), 10, activation=Activation.RELU)
 
 def measure() -> list[Measurement]:
     with threadpool_limits(1):
-        one, many, hooks = _rates(_ours(MLP, 1, 40), _ours(MLP, 16, 40), _opacus(_mlp, MLP.shape, 40, _hooks))
-        cnn, *modes = _rates(_ours(CNN, 1, 4), _opacus(_cnn, CNN.shape, 4, _hooks), _opacus(_cnn, CNN.shape, 4, _ghost))
+        one, many, hooks = _rates(_ours(MLP, 1, 80), _ours(MLP, 16, 10), _opacus(_mlp, MLP.shape, 10, _hooks))
+        cnn, *modes = _rates(_ours(CNN, 1, 2), _opacus(_cnn, CNN.shape, 2, _hooks), _opacus(_cnn, CNN.shape, 2, _ghost))
     return [
         Measurement("MLP 64-64-10, one model", one, "steps/s"),
         Measurement("MLP 64-64-10, 16 models at once", many, "steps/s"),

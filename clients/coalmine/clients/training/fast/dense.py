@@ -180,22 +180,28 @@ def _through(gradient: Reals, active: Reals, tanh: bool) -> None:
                 gradient[i, j] = 0
 
 
+# The loops below run over a slice: with bounds of its own a loop checks for negative places, and takes no vectors.
+
+
 @compiled()
 def _shift(values: Reals, by: Reals, bounds: Labels) -> None:
     """Adds row r of ``by`` to every column of model r."""
     for r in range(len(by)):
         for i in range(values.shape[0]):
-            for j in range(bounds[r], bounds[r + 1]):
-                values[i, j] += by[r, i]
+            row, added = values[i, bounds[r] : bounds[r + 1]], by[r, i]
+            for j in range(len(row)):
+                row[j] += added
 
 
 @compiled(fastmath={"reassoc", "contract"})
 def _scale(values: Reals, share: Reals, bounds: Labels, total: Reals) -> None:
     """Scales column j by share j; the sums over model r's columns go into row r of ``total``, which was 0."""
     for r in range(len(total)):
+        own = share[bounds[r] : bounds[r + 1]]
         for i in range(values.shape[0]):
-            found = total[r, i]
-            for j in range(bounds[r], bounds[r + 1]):
-                values[i, j] *= share[j]
-                found += values[i, j]
+            row, found = values[i, bounds[r] : bounds[r + 1]], total[r, i]
+            for j in range(len(row)):
+                scaled = row[j] * own[j]
+                row[j] = scaled
+                found += scaled
             total[r, i] = found
