@@ -23,7 +23,9 @@ class Late:
     def pull_messages(self, names):
         assert names, "asks only for what has not come"
         self.looks += 1
-        return [Message(RecordDict(), reply_to=self.sent[name]) for name in sorted(names) if int(name[1:]) <= self.looks]
+        return [
+            Message(RecordDict(), reply_to=self.sent[name]) for name in sorted(names) if int(name[1:]) <= self.looks
+        ]
 
     def sleep(self, seconds):
         self.pauses.append(seconds)

@@ -134,7 +134,7 @@ def test_missing_is_not_zero():
     before, after = membership_rows(promised)
     assert before.exact is None
     assert before.formal.eps == 0.0
-    assert wording.bound(before.exact) == "missing"
+    assert wording.bound(before.exact) == "not measured"
     assert wording.bound(before.formal) == "0.000"
     assert before.tightness.assurance is FORMAL
     assert before.tightness.share == 0.0
@@ -227,7 +227,7 @@ def test_only_rows_of_one_setting_share_a_table_and_an_axis(runs):
 def test_the_figure_says_what_is_missing_and_what_is_left_out():
     bare = trained_rows(trained())[0]
     figure = claims_and_bounds([bare] * (MOST_ROWS + 3))
-    assert "nothing proven: missing" in [text.get_text() for text in figure.axes[0].texts]
+    assert "nothing proven: not measured" in [text.get_text() for text in figure.axes[0].texts]
     assert any("3 more rows in the table" in text.get_text() for text in figure.texts)
     assert len(figure.axes[0].get_yticklabels()) == MOST_ROWS
 
@@ -244,7 +244,7 @@ def test_files(runs, tmp_path):
     text = publish(found, tmp_path).read_text()
     for words in (
         "heuristic",
-        "missing",
+        "not measured",
         "told, not computed",
         "not audited",
         "label-only rates bound no epsilon",

@@ -5,6 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
+from coalmine.deploy import progress
 from coalmine.deploy.progress import Stages
 
 
@@ -43,6 +44,18 @@ def test_without_a_terminal_a_stage_is_one_line():
         advance(3)
     assert out.getvalue().count("\n") == 1
     assert "\x1b" not in out.getvalue()
+
+
+def test_without_a_terminal_a_long_stage_says_how_far_it_is(monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    shown, out = stages(False)
+    with shown, shown.stage("selftest", 1200, "repetitions") as advance:
+        advance(1000)
+        advance(200)
+    first, second, last = out.getvalue().splitlines()
+    assert first == "selftest: 1,000 of 1,200 repetitions"
+    assert second == "selftest: 1,200 of 1,200 repetitions"
+    assert last.startswith("selftest: 0.0 s")
 
 
 def test_a_stage_that_comes_again_adds_up():

@@ -23,9 +23,13 @@ from rich.text import Text
 
 from coalmine.protocol.ports import Advance
 
+SECONDS_BETWEEN_LINES = 30.0
+
 
 class Stages:
-    """Shows stages as they run; a stage inside another is shown while it lasts. Without a terminal, a line a stage.
+    """Shows stages as they run; a stage inside another is shown while it lasts.
+
+    Without a terminal it writes a line for each finished stage, and now and then how far a long one has come.
 
     Attributes:
         seconds: wall-clock seconds by outermost stage, in order.
@@ -59,11 +63,21 @@ class Stages:
     @contextmanager
     def stage(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
         """One stage; the callback advances its bar by so many units."""
-        started = time.perf_counter()
+        started = told = time.perf_counter()
         task = self._bars.add_task(("  " * self._depth) + name, total=total, unit=unit)
         self._depth += 1
+        reached = 0
+
+        def advance(done: int) -> None:
+            nonlocal reached, told
+            self._bars.advance(task, done)
+            reached += done
+            if total and not self._console.is_terminal and time.perf_counter() - told >= SECONDS_BETWEEN_LINES:
+                told = time.perf_counter()
+                self._console.print(f"{name}: {reached:,} of {total:,} {unit}", highlight=False)
+
         try:
-            yield lambda done: self._bars.advance(task, done)
+            yield advance
         finally:
             self._depth -= 1
         if self._depth:

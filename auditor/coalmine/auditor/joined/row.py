@@ -9,7 +9,7 @@ from enum import StrEnum
 from coalmine.protocol.finding import Evidence
 from coalmine.protocol.privacy import Adjacency, Assurance
 
-MISSING = "missing"
+NOT_MEASURED = "not measured"
 
 ABOVE_ZERO_IN_SILENCE = frozenset({"multiple_hypothesis", "onion/multiple_hypothesis", "one_run/gaussian"})
 """Readings that are well above 0 when nothing leaks (docs/filtering.md): the largest would always be theirs."""
@@ -81,7 +81,7 @@ class Tightness:
 
 @dataclass(frozen=True)
 class Row:
-    """One attack on one mechanism. ``None`` is *missing*: it was not measured, and is not 0.
+    """One attack on one mechanism. ``None`` was not measured: it is not 0.
 
     Attributes:
         study: its name, with the swept values where it is a point of a sweep.

@@ -53,7 +53,9 @@ def describe(
         "repeated_across": "texts that several users hold",
         "users_with_at_least": "users with at least so many different records",
     }
-    table = Table("", "", show_header=False, title=seen.source, title_justify="left")
+    table = Table(show_header=False, title=seen.source, title_justify="left")
+    table.add_column()
+    table.add_column(overflow="fold")
     for key, value in values.items():
         if key in ("source", "problems"):
             continue

@@ -23,7 +23,7 @@ _ROW, _PANEL = 0.27, 0.95
 
 
 def claims_and_bounds(rows: Sequence[Row]) -> Figure:
-    """The first ``MOST_ROWS`` rows. What is missing is not drawn, and said where nothing proven is there."""
+    """The first ``MOST_ROWS`` rows. What was not measured is not drawn, and said where nothing proven is there."""
     from matplotlib.figure import Figure
 
     groups = by_setting(rows[:MOST_ROWS])
@@ -40,7 +40,7 @@ def claims_and_bounds(rows: Sequence[Row]) -> Figure:
             figure,
             "What is claimed, and what attacks show",
             "each panel is about another epsilon (unit, neighbours, δ) with its own axis: compare within a panel",
-            f"heuristic readings are left out; what is missing is not drawn{hidden}",
+            f"heuristic readings are left out; what was not measured is not drawn{hidden}",
         )
     return figure
 
@@ -78,7 +78,7 @@ def _panel(axes: Axes, setting: Setting, rows: Sequence[Row]) -> None:
     for y, row in enumerate(rows):
         if row.exact is None and row.formal is None:
             axes.text(
-                0.012, y, "nothing proven: missing", transform=axes.get_yaxis_transform(), va="center", color=QUIET
+                0.012, y, "nothing proven: not measured", transform=axes.get_yaxis_transform(), va="center", color=QUIET
             )
     axes.set_yticks(range(len(rows)), [_name(row) for row in rows])
     for tick, row in zip(axes.get_yticklabels(), rows, strict=True):

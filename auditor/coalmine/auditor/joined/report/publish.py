@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from coalmine.auditor.joined.records import Read
 from coalmine.auditor.joined.report import wording
 from coalmine.auditor.joined.report.figure import claims_and_bounds
-from coalmine.auditor.joined.row import MISSING, Bound, Row, by_setting
+from coalmine.auditor.joined.row import NOT_MEASURED, Bound, Row, by_setting
 from coalmine.auditor.report.page import page, picture
 from coalmine.auditor.report.pictures import write_figure
 from coalmine.auditor.report.record import strict
@@ -71,14 +71,14 @@ def render(records: Sequence[Read], drawing: str) -> str:
         "bound": wording.bound,
         "level": wording.level,
         "tight": wording.tight,
-        "missing": MISSING,
+        "not_measured": NOT_MEASURED,
         "figure": picture(drawing, "joined", "Claim, exact epsilon and formal bound of every row"),
     }
     return page("joined.html.j2", context, package="coalmine.auditor.joined")
 
 
 def to_json(records: Sequence[Read]) -> dict[str, Any]:
-    """Strict JSON, rows by setting. ``null`` is missing; infinities stand under ``not_finite``."""
+    """Strict JSON, rows by setting. ``null`` was not measured; infinities stand under ``not_finite``."""
     settings = [
         {"setting": asdict(setting), "rows": [_row(row) for row in rows]}
         for setting, rows in by_setting(all_rows(records)).items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coalmine.auditor.disclosure.result import DisclosureVerdict
-from coalmine.auditor.joined.row import MISSING, Bound, Kind, Promise, Row, Setting, Tightness, by_setting
+from coalmine.auditor.joined.row import NOT_MEASURED, Bound, Kind, Promise, Row, Setting, Tightness, by_setting
 from coalmine.auditor.report.wording import brief, down, fixed, percent
 
 HOW_TO_READ = (
@@ -17,7 +17,7 @@ HOW_TO_READ = (
     " the number of rows: the largest of many rows is not certified at its level.",
     "heuristic: the largest reading that proves nothing and decides nothing; readings that are far from 0 when nothing"
     " leaks (the best uncorrected ratio, also over samples; the Gaussian reading of one training run) are left out.",
-    f"{MISSING}: not measured, or nobody claimed it. It is not 0. tightness: exact ε over the claim, or the formal"
+    f"{NOT_MEASURED}: this run did not ask for it. It is not 0. tightness: exact ε over the claim, or the formal"
     " bound over it where no exact ε is there.",
     "Exact and lower bounds are rounded down. No contradiction is no proof of privacy: other attacks may show more.",
 )
@@ -54,7 +54,7 @@ def subject(row: Row) -> str:
 
 
 def claimed(claim: Promise | None) -> str:
-    return MISSING if claim is None else fixed(claim.eps, 4)
+    return "none made" if claim is None else fixed(claim.eps, 4)
 
 
 def source(claim: Promise | None) -> str:
@@ -65,7 +65,7 @@ def source(claim: Promise | None) -> str:
 
 
 def bound(found: Bound | None) -> str:
-    return MISSING if found is None else down(found.eps)
+    return NOT_MEASURED if found is None else down(found.eps)
 
 
 def level(found: Bound | None) -> str:
@@ -79,7 +79,7 @@ def level(found: Bound | None) -> str:
 
 
 def tight(found: Tightness | None) -> str:
-    return MISSING if found is None else f"{percent(found.share)} {found.assurance}"
+    return NOT_MEASURED if found is None else f"{percent(found.share)} {found.assurance}"
 
 
 def _leaks(row: Row) -> bool:

@@ -1,9 +1,9 @@
-"""Clipped sums of chains of linear layers in closed form, one model after another, without a gradient per sample.
+"""Clipped sums of chains of linear layers in closed form, without a gradient per sample.
 
 With inputs a and gradients b by a layer's outputs, sample j's gradient is b_j a_j^T, its squared norm is
-(||a_j||^2 + 1) ||b_j||^2, and the clipped sum is (b * weights) a^T (Goodfellow 2015). Features come first, samples
-last, so that every sum over features takes vector instructions, and one small model's arrays stay in a core's cache:
-on a CPU that beats products over many models at once.
+(||a_j||^2 + 1) ||b_j||^2, and the clipped sum is (b * weights) a^T (Goodfellow 2015). Features come first, the samples
+of all models side by side last: what treats samples one by one is called once for all models and takes vector
+instructions; only products take a model at a time, which on a CPU beats padded products over many.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from coalmine.clients.training.fast import columns
 from coalmine.clients.training.hamp import soft_label
 from coalmine.clients.training.models import Activation
 from coalmine.clients.training.plan import CrossEntropy, Hamp
-from coalmine.protocol.compiled import compiled
 
 Reals = NDArray[np.floating]
 Labels = NDArray[np.int64]
@@ -55,11 +55,11 @@ class Dense:
             b = [_by_logits(_outputs(layers[-1], a[-1], bounds), y, loss)]
             for (weights, _), active in zip(layers[:0:-1], a[:0:-1], strict=True):
                 b.append(_products(weights.swapaxes(1, 2), b[-1], bounds))
-                _through(b[-1], active, self.activation is Activation.TANH)
+                columns.through(b[-1], active, self.activation is Activation.TANH)
             b.reverse()
             share = _shares(a, b, clip)
         for (weights, biases), inputs, outputs in zip(self._layers(found), a, b, strict=True):
-            _scale(outputs, share, bounds, biases)
+            columns.scale(outputs, share, bounds, biases)
             for part, own in zip(_parts(bounds), weights, strict=True):
                 np.matmul(outputs[:, part], inputs[:, part].T, out=own)
         return found
@@ -81,7 +81,7 @@ class Dense:
 def _outputs(layer: Layer, a: Reals, bounds: Labels) -> Reals:
     weights, biases = layer
     s = _products(weights, a, bounds)
-    _shift(s, biases, bounds)
+    columns.shift(s, biases, bounds)
     return s
 
 
@@ -89,10 +89,10 @@ def _products(weights: Reals, values: Reals, bounds: Labels) -> Reals:
     """Each model's own matrix times its columns."""
     found = np.empty((weights.shape[1], values.shape[1]), values.dtype)
     for part, own in zip(_parts(bounds), weights, strict=True):
-        columns = values[:, part]
-        if columns.shape[1] == 1:  # what is no matrix but a vector is rounded in another way unless contiguous
-            columns = columns.copy()
-        np.matmul(own, columns, out=found[:, part])
+        samples = values[:, part]
+        if samples.shape[1] == 1:  # a vector that is not contiguous would be rounded in another way
+            samples = samples.copy()
+        np.matmul(own, samples, out=found[:, part])
     return found
 
 
@@ -107,7 +107,7 @@ def _by_logits(logits: Reals, y: NDArray[np.int64], loss: CrossEntropy | Hamp) -
         return logits
     logits -= logits.max(axis=0)
     p = np.exp(logits)
-    total = _totals(p)
+    total = columns.totals(p)
     p /= total
     own = np.arange(len(p))[:, None] == y
     found: Reals = p
@@ -116,92 +116,14 @@ def _by_logits(logits: Reals, y: NDArray[np.int64], loss: CrossEntropy | Hamp) -
         return found
     true, other = soft_label(len(p), loss.gamma)
     log_p = logits - np.log(total)
-    entropy = -_totals(p * log_p)
+    entropy = -columns.totals(p * log_p)
     found = p - np.where(own, true, other) + loss.alpha * p * (log_p + entropy)
     return found.astype(p.dtype)
 
 
 def _shares(a: list[Reals], b: list[Reals], clip: float) -> Reals:
     """(n,) what is left of each sample's gradient."""
-    inner = [_squared(inputs, rows=number == 0) for number, inputs in enumerate(a)]  # samples are rows in memory
-    squared = sum((own + 1) * _squared(outputs) for own, outputs in zip(inner, b, strict=True))
+    inner = [columns.squared_norms_of_rows(a[0].T), *map(columns.squared_norms, a[1:])]
+    squared = sum((own + 1) * columns.squared_norms(outputs) for own, outputs in zip(inner, b, strict=True))
     share: Reals = clip / np.sqrt(squared)
     return np.minimum(1, share, out=share)
-
-
-def _squared(values: Reals, rows: bool = False) -> Reals:
-    """(n,) squared norms of the columns, which ``rows`` in memory may be."""
-    found = np.zeros(values.shape[1], values.dtype)
-    if rows:
-        _add_squares_of_rows(values.T, found)
-    else:
-        _add_squares(values, found)
-    return found
-
-
-@compiled()
-def _add_squares(values: Reals, found: Reals) -> None:
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            found[j] += values[i, j] * values[i, j]
-
-
-@compiled(fastmath={"reassoc", "contract"})
-def _add_squares_of_rows(values: Reals, found: Reals) -> None:
-    for j in range(values.shape[0]):
-        total = found[j]
-        for i in range(values.shape[1]):
-            total += values[j, i] * values[j, i]
-        found[j] = total
-
-
-def _totals(values: Reals) -> Reals:
-    """(n,) sums of the columns. NumPy's own would add up a single column in another order than one of many."""
-    found = np.zeros(values.shape[1], values.dtype)
-    _add(values, found)
-    return found
-
-
-@compiled()
-def _add(values: Reals, found: Reals) -> None:
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            found[j] += values[i, j]
-
-
-@compiled()
-def _through(gradient: Reals, active: Reals, tanh: bool) -> None:
-    """From the gradient by an activation's values to that by its arguments."""
-    for i in range(active.shape[0]):
-        for j in range(active.shape[1]):
-            if tanh:
-                gradient[i, j] -= gradient[i, j] * active[i, j] * active[i, j]
-            elif not active[i, j] > 0:
-                gradient[i, j] = 0
-
-
-# The loops below run over a slice: with bounds of its own a loop checks for negative places, and takes no vectors.
-
-
-@compiled()
-def _shift(values: Reals, by: Reals, bounds: Labels) -> None:
-    """Adds row r of ``by`` to every column of model r."""
-    for r in range(len(by)):
-        for i in range(values.shape[0]):
-            row, added = values[i, bounds[r] : bounds[r + 1]], by[r, i]
-            for j in range(len(row)):
-                row[j] += added
-
-
-@compiled(fastmath={"reassoc", "contract"})
-def _scale(values: Reals, share: Reals, bounds: Labels, total: Reals) -> None:
-    """Scales column j by share j; the sums over model r's columns go into row r of ``total``, which was 0."""
-    for r in range(len(total)):
-        own = share[bounds[r] : bounds[r + 1]]
-        for i in range(values.shape[0]):
-            row, found = values[i, bounds[r] : bounds[r + 1]], total[r, i]
-            for j in range(len(row)):
-                scaled = row[j] * own[j]
-                row[j] = scaled
-                found += scaled
-            total[r, i] = found
