@@ -28,7 +28,8 @@ class Batches:
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         """(b, K, *shape) and (b,) of each model."""
-        return zip(self.x.split(list(self.sizes)), self.y.split(list(self.sizes)), strict=True)
+        sizes = list(self.sizes)
+        return zip(torch.split(self.x, sizes), torch.split(self.y, sizes), strict=True)
 
     def padded(self) -> Padded:
         """All of one size, the largest, at least 1."""

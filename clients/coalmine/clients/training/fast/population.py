@@ -197,7 +197,7 @@ class Population:
             return Batches(samples.unsqueeze(1), labels, sizes)
         seen = [
             views(x, own, self._universe, kind, stream(seed, Purpose.AUGMENTATION, step))
-            for x, own, seed in zip(samples.split(sizes), ids, seeds, strict=True)
+            for x, own, seed in zip(torch.split(samples, sizes), ids, seeds, strict=True)
         ]
         return Batches(torch.cat(seen), labels, sizes)
 
