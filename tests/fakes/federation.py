@@ -25,3 +25,19 @@ SETTINGS = {
     "filter.k": 1,
     "filter.last_epoch": 1,
 }
+
+
+class Stopped(Exception):
+    """The server was stopped."""
+
+
+def stops_after(rounds):
+    """What stops a server in the round after so many; that round's answers are lost with it."""
+    seen = []
+
+    def advance(_):
+        seen.append(1)
+        if len(seen) == rounds + 1:
+            raise Stopped
+
+    return advance

@@ -18,7 +18,9 @@ from coalmine.auditor.rounds.calibration import calibrate
 from coalmine.auditor.rounds.composition import compose, exact_epsilons
 from coalmine.auditor.rounds.path import ScoredRound
 from coalmine.auditor.rounds.proposal import Proposal
-from coalmine.auditor.rounds.variance_reduced import METHOD, Weighted
+from coalmine.auditor.rounds.variance_reduced import METHOD
+from coalmine.auditor.variance_reduced import Probabilities
+from coalmine.auditor.variance_reduced import eps_lower as mean_bound
 from coalmine.protocol.privacy import Mechanism
 
 pytestmark = pytest.mark.statistical
@@ -120,7 +122,7 @@ def test_weighted_bounds_are_wrong_in_at_most_the_stated_share():
     bounds, naive = [], []
     for repetition in range(REPETITIONS):
         _, drawn = variance_reduced.draw(path, proposals, [0.0, threshold], n, 1, name=f"{repetition}", threads=1)
-        bounds.append(variance_reduced.eps_lower(drawn, 0.0, alpha, Split.TWO).eps_lower)
+        bounds.append(mean_bound(drawn, 0.0, alpha, Split.TWO).eps_lower)
         naive.append(np.log(drawn.present.mean() / drawn.absent.mean()))
     limit = binom.isf(1e-8, REPETITIONS, alpha)
     assert sum(bound > truth for bound in bounds) <= limit
@@ -144,14 +146,14 @@ def test_nothing_is_shown_where_nothing_is():
         assert sum(eps_lower(tp, fp, n, n, 0.0, alpha, Split.TWO).eps_lower > 0 for tp, fp in pairs) <= limit
         positive = 0
         for with_canary, without in zip(values[::2], values[1::2], strict=True):
-            drawn = Weighted(
+            drawn = Probabilities(
                 with_canary.present,
                 without.absent,
                 with_canary.present_range,
                 without.absent_range,
                 without.beyond,
             )
-            positive += variance_reduced.eps_lower(drawn, 0.0, alpha, Split.TWO).eps_lower > 0
+            positive += mean_bound(drawn, 0.0, alpha, Split.TWO).eps_lower > 0
         assert positive <= limit
     assert sum(tp > fp for tp, fp in pairs) > binom.isf(1e-8, REPETITIONS, 0.05), "a careless bound is found out"
 
@@ -174,7 +176,7 @@ def test_weighting_certifies_more_than_counting_at_equal_trials():
         plain = eps_lower(int(counted.tp[t][0]), int(counted.fp[t][0]), n, n, delta, alpha)
         levels = [each.threshold for each in plans]
         drawn = variance_reduced.draw(path, plans[t].proposals, levels, n, 4)[t]
-        weighed = variance_reduced.eps_lower(drawn, delta, alpha)
+        weighed = mean_bound(drawn, delta, alpha)
         assert plain.eps_lower + 0.2 < weighed.eps_lower < exact[t].lower
         assert weighed.eps_lower > 0.8 * exact[t].lower
         assert weighed.method == METHOD

@@ -85,19 +85,9 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, scope, s
     path = str(tmp_path / "run.npz")
     whole, _ = run(scope=scope)
 
-    class Stopped(Exception):
-        pass
-
-    seen = []
-
-    def advance(_):
-        seen.append(1)
-        if len(seen) == stop + 1:  # the round's answers are lost with the server
-            raise Stopped
-
     settings = {**SETTINGS, "scope": scope, "checkpoint": path}
-    with pytest.raises(Stopped):
-        run_in_process(server_app.app, client_app, settings, 3, advance)
+    with pytest.raises(federation.Stopped):
+        run_in_process(server_app.app, client_app, settings, 3, federation.stops_after(stop))
     assert Standing.load(tmp_path / "run.npz").step == stop
     resumed, account = run(scope=scope, checkpoint=path, resume=True)
     assert np.array_equal(resumed, whole)

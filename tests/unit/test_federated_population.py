@@ -219,19 +219,9 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, changes,
     path = str(tmp_path / "run.npz")
     whole, _ = run(**changes)
 
-    class Stopped(Exception):
-        pass
-
-    seen = []
-
-    def advance(_):
-        seen.append(1)
-        if len(seen) == stop + 1:  # the round's answers are lost with the server
-            raise Stopped
-
     settings = {**SETTINGS, **changes, "checkpoint": path}
-    with pytest.raises(Stopped):
-        run_in_process(server_app.app, client_app, settings, CLIENTS, advance)
+    with pytest.raises(federation.Stopped):
+        run_in_process(server_app.app, client_app, settings, CLIENTS, federation.stops_after(stop))
     assert Standing.load(tmp_path / "run.npz").step == stop * settings["local_steps"]
     assert np.array_equal(run(**changes, checkpoint=path, resume=True)[0], whole)
 

@@ -24,17 +24,21 @@ METHOD = "variance-reduced/betting"
 
 @dataclass(frozen=True)
 class Probabilities:
-    """Probability of ``T > threshold`` given the participants, one per trial.
+    """Probability of an alarm given what was drawn, one per trial; weighted where trials come from a proposal.
 
     Attributes:
         present, absent: (trials,) with the canary eligible and without it.
         present_range, absent_range: bounds on every value, known without the draws.
+        beyond: probability that the values leave out without the canary; to be added to the FPR.
+        method: how they were drawn.
     """
 
     present: Array
     absent: Array
     present_range: tuple[float, float]
     absent_range: tuple[float, float]
+    beyond: float = 0.0
+    method: str = METHOD
 
 
 def draw(
@@ -96,9 +100,9 @@ def eps_lower(drawn: Probabilities, delta: float, alpha: float, split: Split = S
         StudyError: a value out of its range.
     """
     gamma = split.gamma(alpha)
-    tpr_lower = mean_lower(drawn.present, *drawn.present_range, gamma)
-    fpr_upper = mean_upper(drawn.absent, *drawn.absent_range, gamma)
-    return bound_from_rates(tpr_lower, fpr_upper, 1 - fpr_upper, 1 - tpr_lower, delta, gamma, split, METHOD)
+    tpr_lower = min(1.0, mean_lower(drawn.present, *drawn.present_range, gamma))
+    fpr_upper = min(1.0, mean_upper(drawn.absent, *drawn.absent_range, gamma) + drawn.beyond)
+    return bound_from_rates(tpr_lower, fpr_upper, 1 - fpr_upper, 1 - tpr_lower, delta, gamma, split, drawn.method)
 
 
 def _range(projections: Array, q: float) -> Array:

@@ -24,6 +24,8 @@ from coalmine.auditor.rounds.replay import replay_path
 from coalmine.auditor.rounds.result import PathAudit, PrefixAudit
 from coalmine.auditor.rounds.waterfall import composed_steps
 from coalmine.auditor.score import Score, score
+from coalmine.auditor.variance_reduced import Probabilities
+from coalmine.auditor.variance_reduced import eps_lower as mean_bound
 from coalmine.auditor.waterfall import Step, Waterfall
 from coalmine.protocol.errors import StudyError
 from coalmine.protocol.finding import Evidence
@@ -162,7 +164,7 @@ def _evidence(
     for t, exact in enumerate(_exact(path, delta)):
         tp, fp = counts.tp[t], counts.fp[t]
         counted = eps_lower(int(tp[0]), int(fp[0]), counts.trials, counts.trials, delta, alpha, split)
-        weighed = variance_reduced.eps_lower(reduced[t], delta, alpha, split)
+        weighed = mean_bound(reduced[t], delta, alpha, split)
         found.append(
             _Found(
                 model=(laws[t], thresholds[t].value),
@@ -179,7 +181,7 @@ def _evidence(
 
 def _reduced(
     path: Sequence[ScoredRound], plans: Sequence[variance_reduced.Plan], name: str, settings: Settings
-) -> list[variance_reduced.Weighted]:
+) -> list[Probabilities]:
     """Per prefix the values drawn as its plan says; prefixes with the same proposals share their draws."""
     thresholds = [each.threshold for each in plans]
     by_proposals = {

@@ -21,35 +21,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from coalmine.auditor.betting import mean_lower, mean_upper
 from coalmine.auditor.cohorts import Array, background_sums, in_chunks
-from coalmine.auditor.eps_bound import EpsBound, Split, bound_from_rates, eps_from_bounds
+from coalmine.auditor.eps_bound import Split, eps_from_bounds
 from coalmine.auditor.rounds.composition import SumLaw
 from coalmine.auditor.rounds.monte_carlo import check_thresholds
 from coalmine.auditor.rounds.path import ScoredRound
 from coalmine.auditor.rounds.proposal import BEYOND, DensityFloor, Proposal, density_floors, excess, mixed
+from coalmine.auditor.variance_reduced import Probabilities
 from coalmine.protocol.errors import StudyError
 
 METHOD = "importance-sampled/betting"
 _PILOT = 1 << 13
 _PILOT_POINTS = 33
-
-
-@dataclass(frozen=True)
-class Weighted:
-    """Weighted conditional probabilities of ``S > threshold``, one per trial, for one prefix.
-
-    Attributes:
-        present, absent: (trials,) with an eligible canary and without it.
-        present_range, absent_range: bounds on every value, known without the draws.
-        beyond: probability that the values leave out without the canary; to be added to the FPR.
-    """
-
-    present: Array
-    absent: Array
-    present_range: tuple[float, float]
-    absent_range: tuple[float, float]
-    beyond: float
 
 
 @dataclass(frozen=True)
@@ -74,7 +57,7 @@ def draw(
     *,
     name: str = "",
     threads: int | None = None,
-) -> tuple[Weighted, ...]:
+) -> tuple[Probabilities, ...]:
     """Weighted values after 1, ..., T rounds; the same for any number of threads.
 
     One set of draws serves all prefixes and both hypotheses: each bound on a mean stands on its own.
@@ -105,26 +88,8 @@ def draw(
     drawn = []
     for t, (level, (present, absent)) in enumerate(zip(levels, whole, strict=True)):
         ranges = _ranges(path[: t + 1], proposals, level, known[t])
-        drawn.append(Weighted(present, absent, *ranges, beyond=2 * BEYOND))
+        drawn.append(Probabilities(present, absent, *ranges, beyond=2 * BEYOND, method=METHOD))
     return tuple(drawn)
-
-
-def eps_lower(drawn: Weighted, delta: float, alpha: float, split: Split = Split.FOUR) -> EpsBound:
-    """Lower bound on epsilon, wrong with probability at most ``alpha``.
-
-    FPR_U and TNR_L = 1 - FPR_U are one bound, at the failure probability of the split; so are TPR_L and FNR_U.
-
-    Args:
-        delta: in [0, 1).
-        alpha: in (0, 1).
-
-    Raises:
-        StudyError: a value out of its range.
-    """
-    gamma = split.gamma(alpha)
-    tpr_lower = min(1.0, mean_lower(drawn.present, *drawn.present_range, gamma))
-    fpr_upper = min(1.0, mean_upper(drawn.absent, *drawn.absent_range, gamma) + drawn.beyond)
-    return bound_from_rates(tpr_lower, fpr_upper, 1 - fpr_upper, 1 - tpr_lower, delta, gamma, split, METHOD)
 
 
 def plan(
