@@ -134,7 +134,7 @@ def test_missing_is_not_zero():
     before, after = membership_rows(promised)
     assert before.exact is None
     assert before.formal.eps == 0.0
-    assert wording.bound(before.exact) == "not measured"
+    assert wording.bound(before.exact) == "–"
     assert wording.bound(before.formal) == "0.000"
     assert before.tightness.assurance is FORMAL
     assert before.tightness.share == 0.0
@@ -244,7 +244,7 @@ def test_files(runs, tmp_path):
     text = publish(found, tmp_path).read_text()
     for words in (
         "heuristic",
-        "not measured",
+        "–",
         "told, not computed",
         "not audited",
         "label-only rates bound no epsilon",

@@ -9,7 +9,7 @@ from enum import StrEnum
 from coalmine.protocol.finding import Evidence
 from coalmine.protocol.privacy import Adjacency, Assurance
 
-NOT_MEASURED = "not measured"
+NOT_MEASURED = "–"
 
 ABOVE_ZERO_IN_SILENCE = frozenset({"multiple_hypothesis", "onion/multiple_hypothesis", "one_run/gaussian"})
 """Readings that are well above 0 when nothing leaks (docs/filtering.md): the largest would always be theirs."""

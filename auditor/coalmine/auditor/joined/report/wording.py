@@ -17,7 +17,7 @@ HOW_TO_READ = (
     " the number of rows: the largest of many rows is not certified at its level.",
     "heuristic: the largest reading that proves nothing and decides nothing; readings that are far from 0 when nothing"
     " leaks (the best uncorrected ratio, also over samples; the Gaussian reading of one training run) are left out.",
-    f"{NOT_MEASURED}: this run did not ask for it. It is not 0. tightness: exact ε over the claim, or the formal"
+    f"{NOT_MEASURED}: not measured. It is not 0. tightness: exact ε over the claim, or the formal"
     " bound over it where no exact ε is there.",
     "Exact and lower bounds are rounded down. No contradiction is no proof of privacy: other attacks may show more.",
 )
