@@ -243,3 +243,14 @@ def test_a_mistake_in_a_study_is_one_message_and_leaves_nothing(coalmine, tmp_pa
     assert said in err
     assert "Traceback" not in err
     assert not Path("runs/bad").exists()
+
+
+@pytest.mark.parametrize("sweep", ["", "sweep:\n  training.eps: [1, 2]\n"])
+def test_a_file_about_training_alone_is_not_run_as_an_audit_of_votes(coalmine, tmp_path, monkeypatch, sweep):
+    monkeypatch.chdir(tmp_path)
+    Path("study.yaml").write_text(f"study: mine\ntraining: {{clients: 3, eps: 5}}\n{sweep}")
+    code, out, err = coalmine("run", "study.yaml")
+    assert (code, out) == (2, "")
+    assert "about training alone" in err
+    assert "coalmine audit training" in err
+    assert not Path("runs").exists()

@@ -212,3 +212,17 @@ def test_models_that_cannot_read_their_samples_are_refused():
     ):
         with pytest.raises(ModelError, match="model"):
             ModelSpec(**{"classes": 10, **wrong})
+
+
+@pytest.mark.parametrize("name", ["user_id", "id", "userID", "Client", "patient"])
+def test_a_column_that_says_who_is_no_feature(tmp_path, name):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"f0": [0.1, 0.2], "width": [1, 2], name: [7, 8], "label": [0, 1]}), path)
+    with pytest.raises(DataError, match=f"{name}.*identifier"):
+        load(path)
+
+
+def test_words_that_end_alike_are_features(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"valid": [0.1, 0.2], "fluid": [1, 2], "label": [0, 1]}), path)
+    assert load(path).x.shape == (2, 2)

@@ -45,7 +45,11 @@ def read_study(path: Path, overrides: Sequence[str] = ()) -> Study:
     """
     values = read_values(path)
     if "sweep" in values:
-        raise StudyError("this file sweeps over several studies", where=str(path), remedy="use `coalmine run`")
+        raise StudyError(
+            "this file sweeps over several studies",
+            where=str(path),
+            remedy="use `coalmine run`, or `coalmine audit training` for a section training",
+        )
     return build_study(values, overrides, where=str(path))
 
 

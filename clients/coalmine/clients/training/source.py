@@ -98,8 +98,9 @@ def _read(spec: SourceSpec) -> tuple[Table, Table | None]:
             return built_in.purchases(spec.rows, stream(spec.seed, Purpose.DATA)), None
     path = Path(spec.source)
     if path.suffix not in (".npz", ".parquet"):
+        kind = f"files of kind {path.suffix!r} are not read" if path.suffix else f"{spec.source!r} is not known"
         raise DataError(
-            f"{spec.source!r} is not known",
+            kind,
             where="training.data.source",
             remedy=f"{nearest(spec.source, BUILT_IN)}; or the path of an .npz or .parquet file",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 
@@ -10,13 +11,16 @@ import numpy as np
 from coalmine.clients.training.table import Table, table
 from coalmine.protocol.errors import DataError, nearest
 
+_IDENTIFIER = re.compile(r"(^|_)(id|uid|guid|uuid|user|users|userid|client|clientid|person|patient)$", re.IGNORECASE)
+
 
 def load(path: Path, *, part: str = "", label: str = "label", classes: int | None = None) -> Table:
     """A table from a file.
 
     * ``.npz``: arrays ``x`` and ``y``, or ``x_<part>`` and ``y_<part>``; optional ``group`` and ``user`` alike.
     * ``.parquet``: the column ``label``, optional columns ``group`` and ``user``, and either one column ``features`` of
-      equally long lists or every other numeric column as one feature.
+      equally long lists or every other numeric column as one feature; none may be
+      called like an identifier.
 
     Args:
         part: "train", "test", ... of an npz file that holds several.
@@ -71,6 +75,12 @@ def _parquet(path: Path, label: str, classes: int | None) -> Table:
     else:
         kept = [name for name in names if name not in (label, *owners)]
         for name in kept:
+            if _IDENTIFIER.search(name):
+                raise DataError(
+                    f"the column {name!r} is called like an identifier, and would be a feature",
+                    where=str(path),
+                    remedy="call it user if it says whose a sample is, or leave it out",
+                )
             kind = columns.schema.field(name).type
             if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
                 raise DataError(f"the column {name!r} holds {kind}", where=str(path), remedy="needs numbers")

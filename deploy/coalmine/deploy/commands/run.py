@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coalmine.deploy.commands.output import AsJson
 from coalmine.protocol.errors import StudyError
+
+if TYPE_CHECKING:
+    from coalmine.deploy.study import Study
+
+_OF_VOTES = {"data", "bank", "generator", "encoder", "audit", "privacy", "rounds"}
 
 
 def run(
@@ -28,6 +33,7 @@ def run(
 
     points = read_points(study, overrides or ())
     if points:
+        _require_votes(points[0].study, study)
         from coalmine.deploy.sweep_studio import conduct_sweep
 
         if resume or accept_changes:
@@ -37,4 +43,16 @@ def run(
     from coalmine.deploy.studio import conduct
     from coalmine.deploy.study_file import read_study
 
-    conduct(read_study(study, overrides or ()), as_json, resume=resume, accept_changes=accept_changes, replace=force)
+    found = read_study(study, overrides or ())
+    _require_votes(found, study)
+    conduct(found, as_json, resume=resume, accept_changes=accept_changes, replace=force)
+
+
+def _require_votes(found: Study, file: Path) -> None:
+    """A file about training alone would otherwise be run as a study of Private Evolution, at its defaults."""
+    if found.training is not None and not found.model_fields_set & _OF_VOTES:
+        raise StudyError(
+            "this study is about training alone",
+            where=str(file),
+            remedy="use `coalmine train` or `coalmine audit training`; to audit Private Evolution too, give it `data:`",
+        )

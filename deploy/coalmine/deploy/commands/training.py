@@ -20,12 +20,13 @@ def train(
     overrides: Overrides = None,
     as_json: AsJson = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of a stopped run.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in the folder.")] = False,
 ) -> None:
     """Train one model with federated DP-SGD: Flower's apps in this process. Tells the claim and the accuracy."""
     from coalmine.deploy.study_file import read_study
     from coalmine.deploy.training.studio import conduct_training
 
-    conduct_training(read_study(study, overrides or ()), as_json, resume=resume)
+    conduct_training(read_study(study, overrides or ()), as_json, resume=resume, replace=force)
 
 
 def audit_training(
@@ -35,6 +36,7 @@ def audit_training(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the shadow models that a stopped audit has finished.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what another run left in the folder.")] = False,
 ) -> None:
     """Shadow models with and without canaries, with and without the filter, on all cores (record level, add/remove).
 
@@ -50,4 +52,5 @@ def audit_training(
         [(point.values, point.study) for point in points] or [({}, read_study(study, overrides or ()))],
         as_json,
         resume=resume,
+        replace=force,
     )

@@ -32,12 +32,13 @@ _OF_THE_AUDIT = ("training.audit.interpolation", "training.audit.models", "train
 Points = Sequence[tuple[dict[str, Any], Study]]
 
 
-def conduct_audit(points: Points, as_json: bool, *, resume: bool = False) -> None:
+def conduct_audit(points: Points, as_json: bool, *, resume: bool = False, replace: bool = False) -> None:
     """Audit a study, or every point of a sweep in one report.
 
     Args:
         points: the values of the swept keys, and the study.
         resume: keep the shadow models that a stopped audit has finished.
+        replace: start anew whatever another audit left in the folder.
 
     Raises:
         CoalmineError: bad input, or a model that diverged. What was finished is kept for ``resume``.
@@ -50,12 +51,16 @@ def conduct_audit(points: Points, as_json: bool, *, resume: bool = False) -> Non
 
     study = points[0][1]
     with opened(study, "go on with --resume") as (console, stages, folder):
+        finished = len(list((folder / SHADOWS).glob("*.npz")))
+        if finished and not resume:
+            told = f"starting anew; --resume would keep {finished} finished groups of shadow models"
+            console.print(told, style="yellow", highlight=False)
         with stages, redirect_stdout(sys.stderr):
             with stages.stage("data"):
                 ready = _prepared(points)
             for notice in dict.fromkeys(told for one in ready for told in (*one.notices, *unmodelled(one))):
                 console.print(notice, style="yellow", highlight=False)
-            found = _audited(points, ready, folder, stages, resume=resume)
+            found = _audited(points, ready, folder, stages, resume=resume, replace=replace)
             with stages.stage("report"):
                 report = publish(found, folder)
             write_json(folder / AUDITED, audited_json(found))
@@ -68,7 +73,9 @@ def conduct_audit(points: Points, as_json: bool, *, resume: bool = False) -> Non
         console.print(f"report: {report}", highlight=False, soft_wrap=True)
 
 
-def _audited(points: Points, ready: Sequence[Prepared], folder: Path, stages: Stages, *, resume: bool) -> Audited:
+def _audited(
+    points: Points, ready: Sequence[Prepared], folder: Path, stages: Stages, *, resume: bool, replace: bool
+) -> Audited:
     from coalmine.auditor.membership.result import Audited
     from coalmine.deploy.cluster import available_cores, cluster
 
@@ -78,12 +85,10 @@ def _audited(points: Points, ready: Sequence[Prepared], folder: Path, stages: St
             from coalmine.deploy.training.shelf import Shelf
 
             facts = _facts(points, ready)
-            if resume:
-                begin(place, facts, resume=True)
+            begin(place, facts, resume=resume, replace=replace)
             shelf = Shelf(place, json.dumps(versions()))
             if not resume:
                 shelf.clear()
-                begin(place, facts, resume=False)
             workers.enter_context(cluster(study.execution.workers or available_cores(), _STORE))
             from coalmine.deploy.training.audit import audit_training
         audits = [audit_training(own, one, stages, shelf) for (_, own), one in zip(points, ready, strict=True)]

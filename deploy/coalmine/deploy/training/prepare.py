@@ -88,6 +88,10 @@ def prepared(study: Study) -> Prepared:
     spec = model(settings, data.train)
     shares = parts(data.train, settings)
     largest, notices = section.largest_drop(study.seed, data.train.classes), []
+    changed = study.population.model_dump(mode="json", exclude_defaults=True)
+    if changed:
+        told = ", ".join(f"{key} {value}" for key, value in changed.items())
+        notices.append(f"clients come and go: {told}")
     if agreed.filter is not None and section.filter is not None:
         warning = check_drop(largest, _declared(section), force=section.filter.force)
         notices += [warning] if warning else []
@@ -112,29 +116,50 @@ def audit_facts(prepared: Prepared, seed: int) -> dict[str, str]:
     return {**prepared.facts(seed), **asked, "models_at_once": str(section.models_at_once)}
 
 
-def begin(folder: Path, facts: dict[str, str], *, resume: bool) -> None:
-    """Note what a run is when it begins; a resumed one must be the same.
+def begin(folder: Path, facts: dict[str, str], *, resume: bool, replace: bool = False) -> None:
+    """Note what a run is when it begins; a resumed one must be the same, a new one the same but for packages.
+
+    Args:
+        replace: start anew whatever another run left in the folder.
 
     Raises:
         StudyError: nothing to resume, or another run than the one that began.
         StorageError: a damaged note.
     """
     path = folder / _MANIFEST
+    if not path.is_file():
+        if resume:
+            raise StudyError("there is nothing to resume", where=str(folder), remedy="run without --resume")
+    elif not replace:
+        before = _noted(path)
+        changed = [key for key in {**before, **facts} if before.get(key) != facts.get(key)]
+        told = "; ".join(f"{key} was {before.get(key)}, is {facts.get(key)}" for key in changed[:_SHOWN])
+        if resume and changed:
+            raise StudyError(
+                f"the run is not the one that began: {told}",
+                where=str(folder),
+                remedy="undo the changes, or start anew with --force",
+            )
+        if not all("version of " in key for key in changed):
+            raise StudyError(
+                f"this folder holds another run: {told}",
+                where=str(folder),
+                remedy="use a folder of its own (--set study=NAME); --force replaces what is there",
+            )
     if not resume:
         write_bytes(path, json.dumps(facts, indent=1).encode(), mode=0o600)
-        return
-    if not path.is_file():
-        raise StudyError("there is nothing to resume", where=str(folder), remedy="run without --resume")
+
+
+def _noted(path: Path) -> dict[str, str]:
     try:
-        before: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise StorageError("the run's manifest is damaged", where=str(path), remedy="start it anew") from error
-    changed = [key for key in {**before, **facts} if before.get(key) != facts.get(key)]
-    if changed:
-        told = "; ".join(f"{key} was {before.get(key)}, is {facts.get(key)}" for key in changed[:_SHOWN])
-        raise StudyError(
-            f"the run is not the one that began: {told}", where=str(folder), remedy="undo the changes, or start anew"
-        )
+        raise StorageError(
+            "the run's manifest is damaged", where=str(path), remedy="start it anew with --force"
+        ) from error
+    if not isinstance(found, dict):
+        raise StorageError("the run's manifest is damaged", where=str(path), remedy="start it anew with --force")
+    return found
 
 
 def flower_version() -> str:

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 TRAINED = "findings.json"
 
 
-def conduct_training(study: Study, as_json: bool, *, resume: bool = False) -> None:
+def conduct_training(study: Study, as_json: bool, *, resume: bool = False, replace: bool = False) -> None:
     """`coalmine train`.
+
+    Args:
+        resume: go on from the checkpoint. replace: start anew whatever another run left in the folder.
 
     Raises:
         CoalmineError: bad input, or a party that refuses to go on; the checkpoint stays.
@@ -32,11 +35,13 @@ def conduct_training(study: Study, as_json: bool, *, resume: bool = False) -> No
     from coalmine.auditor.membership.runs import trained_runs
     from coalmine.auditor.membership.table import trained_rich
     from coalmine.auditor.report.write import write_json
-    from coalmine.deploy.training.train import train
+    from coalmine.deploy.training.train import CHECKPOINT, train
 
     with opened(study, "go on with --resume") as (console, stages, folder):
+        if not resume and (folder / CHECKPOINT).is_file():
+            console.print("starting anew; --resume would go on from the checkpoint", style="yellow", highlight=False)
         with stages, redirect_stdout(sys.stderr):
-            found, ready = train(study, folder, stages, resume=resume)
+            found, ready = train(study, folder, stages, resume=resume, replace=replace)
             for notice in ready.notices:
                 console.print(notice, style="yellow", highlight=False)
             write_json(folder / TRAINED, trained_json(found))

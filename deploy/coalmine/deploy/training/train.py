@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 CHECKPOINT, START, MODEL = "checkpoint.npz", "start.npz", "model.npz"
 
 
-def train(study: Study, folder: Path, stages: Stages, *, resume: bool = False) -> tuple[Trained, Prepared]:
+def train(
+    study: Study, folder: Path, stages: Stages, *, resume: bool = False, replace: bool = False
+) -> tuple[Trained, Prepared]:
     """Train, or go on where the checkpoint in ``folder`` stands.
 
     ``folder`` afterwards holds the model, a checkpoint for its owner only, and what the run was when it began.
@@ -34,7 +36,7 @@ def train(study: Study, folder: Path, stages: Stages, *, resume: bool = False) -
     with stages.stage("data"):
         ready = prepared(study)
     facts = {**ready.facts(study.seed), "version of flwr": version}
-    begin(folder, facts, resume=resume)
+    begin(folder, facts, resume=resume, replace=replace)
     if resume and not (folder / CHECKPOINT).is_file():
         raise StudyError("there is no checkpoint yet", where=str(folder), remedy="run without --resume")
     if not resume:

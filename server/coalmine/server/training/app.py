@@ -7,6 +7,7 @@ Besides the terms (``protocol.dpsgd.terms``) the run's settings may name files o
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ from coalmine.server.training.strategy import Averaging, CentralSteps
 app = ServerApp()
 
 MODEL, ACCOUNT = "coalmine-model", "coalmine-account"
-_WAIT_SECONDS = 600.0
+_WAIT_SECONDS, _TELL_SECONDS = 600.0, 30.0
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,17 @@ def main(grid: Grid, context: Context) -> None:
 def _meet(grid: Grid, agreed: Terms) -> tuple[dict[int, int], NDArray[np.float64]]:
     """Nodes by client number, and the initial model that all of them agree on."""
     until = time.monotonic() + _WAIT_SECONDS
+    told = float("-inf")
     while len(nodes := sorted(grid.get_node_ids())) < agreed.clients:
+        if time.monotonic() - told > _TELL_SECONDS:
+            told = time.monotonic()
+            logging.getLogger("flwr").warning(
+                "waiting: %d of %d clients are connected; start the others, or set clients to what there is (a"
+                " simulation takes more with: flwr federation simulation-config @none/default --num-supernodes %d)",
+                len(nodes),
+                agreed.clients,
+                agreed.clients,
+            )
         if time.monotonic() > until:
             raise ContributionError(
                 f"{len(nodes)} of {agreed.clients} clients are connected", where="clients", remedy="start the others"
