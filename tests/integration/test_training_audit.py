@@ -120,7 +120,7 @@ def test_labels_and_groups_are_told_for_every_defence_and_share(resumed):
 def test_page_figures_and_runs_are_there(folder, resumed):
     place = folder / "runs" / "asked" / "training"
     page = (place / "report.html").read_text()
-    assert "Where the filter fails" in page
+    assert "What the filter leaves" in page
     assert "were not tried" in page  # no group was asked for
     assert {"epsilons", "accuracy", "lost", "label-only", "disparate"} <= {
         path.stem for path in (place / "figures").glob("*.svg")

@@ -11,10 +11,15 @@ from coalmine.auditor.membership.disparate import Disparity, impact
 from coalmine.auditor.membership.report import publish as publishing
 from coalmine.auditor.membership.report.page import render
 from coalmine.auditor.membership.report.privacy_figures import formal, headline
-from coalmine.auditor.membership.report.wording import failures, helped
-from coalmine.auditor.membership.result import Audited
+from coalmine.auditor.membership.report.views import GRADIENT_CANARY, View, attacks_see, qualifiers, view
+from coalmine.auditor.membership.report.wording import fallen, left, white_box
+from coalmine.auditor.membership.result import Audited, Subject
 from coalmine.auditor.membership.runs import audited_records, audited_runs
+from coalmine.auditor.membership.suite import finding
 from coalmine.auditor.report.style import svg
+from coalmine.deploy.training import white_box as deployed
+from coalmine.protocol.finding import Evidence
+from coalmine.protocol.privacy import Assurance
 
 
 def test_the_folder_holds_the_page_and_its_figures(tmp_path):
@@ -27,7 +32,7 @@ def test_the_page_is_one_file_and_says_where_the_filter_fails():
     page = render(one_study(), {name: svg(draw(one_study())) for name, draw in publishing.FIGURES.items()})
     assert not re.search(r"""(src|href)="(?!#)|<script|@import|url\((?!#)""", page)
     for words in (
-        "Where the filter fails",
+        "What the filter leaves",
         "group of 9 in gradient space",
         "formal",
         "heuristic",
@@ -39,15 +44,90 @@ def test_the_page_is_one_file_and_says_where_the_filter_fails():
 
 
 def test_a_group_that_keeps_its_leak_is_named_and_a_canary_that_loses_it_is_not():
-    told, *_ = failures(everything())
+    told, *_ = left(everything())
     assert told.startswith("group of 9 in gradient space")
-    assert "does not help" in told
-    (good,) = helped(everything())
+    assert "within a factor of two" in told
+    (good,) = fallen(everything())
     assert good.startswith("mislabeled")
 
 
+def read(audit, before, after):
+    """The audit with these GDP readings of its first canary, without and with the filter."""
+    arms = []
+    for arm, eps in zip(audit.arms, (before, after), strict=True):
+        (found,) = arm.subjects[0].findings
+        evidence = tuple(replace(one, eps_lower=eps) if one.method == "gdp" else one for one in found.evidence)
+        subject = replace(arm.subjects[0], findings=(replace(found, evidence=evidence),))
+        arms.append(replace(arm, subjects=(subject,)))
+    return replace(audit, arms=tuple(arms))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (5.0, 4.44, "within a factor of two"),
+        (4.44, 5.0, "within a factor of two"),
+        (2.0, 5.0, "higher with the filter"),
+    ],
+)
+def test_a_reading_that_stays_is_told_as_it_was_seen_and_gets_no_verdict(before, after, said):
+    audit = read(membership(repetitions=1), before, after)
+    told = left(audit)[0]
+    assert f"{before:.2f} without the filter and {after:.2f} with it" in told
+    assert said in told
+    assert "help" not in told
+    assert not fallen(audit)
+    drawings = {"epsilons": "<svg viewBox='0 0 1 1'></svg>", "accuracy": "<svg></svg>"}
+    page = render(Audited("made-up", (), (({}, read(membership(repetitions=1), 5.0, 1.0)),)), drawings)
+    assert "Readings that fall with the filter: mislabeled" in page
+    assert "The filter helps" not in page
+
+
+def gradient(scale, after):
+    """A white-box audit: score's epsilon 7.85 without the filter, ``after`` with it on a canary of clip / scale."""
+    audit = membership(repetitions=1)
+    arms = []
+    for arm, eps, length in zip(audit.arms, (7.85, after), (1.0, scale), strict=True):
+        trial = Evidence("gdp", Assurance.HEURISTIC, 3.86)
+        exact = Evidence("white_box/score", Assurance.EXACT, eps or 0.0, 0.95, 0.1, {"clip_over_length": length or 1.0})
+        evidence = (trial,) if length is None else (exact, trial)
+        subject = Subject(GRADIENT_CANARY, (finding(GRADIENT_CANARY, audit.claim, evidence),), 0.0)
+        arms.append(replace(arm, subjects=(subject,)))
+    return replace(audit, arms=tuple(arms))
+
+
+@pytest.mark.parametrize(
+    ("scale", "after", "said", "unsaid"),
+    [
+        (1.0, 7.85, "as long as without it, the whole clip; its numbers are not smaller", "part of why"),
+        (1.0, 7.80, "as long as without it, the whole clip; its numbers are smaller", "part of why"),
+        (2.0, 3.10, "only 0.5 of the clip long, which is part of why its numbers are smaller", "not smaller"),
+        (2.0, 7.85, "only 0.5 of the clip long, yet its numbers are not smaller", "part of why"),
+        (None, None, "was taken in some models: no exact epsilon is told, and its numbers are not smaller", "part of"),
+    ],
+)
+def test_the_gradient_canary_is_called_shorter_and_its_numbers_smaller_only_where_they_are(scale, after, said, unsaid):
+    (told,) = white_box(gradient(scale, after))
+    assert said in told
+    assert unsaid not in told
+
+
+def test_the_claims_attacker_and_the_attacks_view_are_told_apart():
+    assert qualifiers(membership()).endswith(
+        "claim holds against: every noised update · the attack sees: the final model"
+    )
+    both = attacks_see(everything())
+    assert both.startswith("the attacks see, each its own: the final model; one parameter of the final model")
+    assert attacks_see(gradient(1.0, 7.85)) == "the attack sees: every noised update"
+    assert attacks_see(replace(membership(), arms=())) == ""
+    assert view(deployed._NAME) is View.EVERY_UPDATE, "the name that the audit gives its white-box attack"
+    page = render(one_study(), {name: svg(draw(one_study())) for name, draw in publishing.FIGURES.items()})
+    assert "claim holds against: every noised update" in page
+    assert "attacker sees: every" not in page
+
+
 def test_without_a_group_the_page_says_that_none_was_tried():
-    assert "were not tried" in failures(membership())[-1]
+    assert "were not tried" in left(membership())[-1]
 
 
 def test_a_formal_bound_above_the_claim_is_said_aloud():
@@ -122,11 +202,21 @@ def test_points_with_other_numbers_of_models_say_all_of_them():
     assert any("20 or 40 models a side" in text.get_text() for text in figure.texts)
 
 
+@pytest.mark.parametrize("found", [one_study(), swept(), over("k", [1, 2])], ids=["rows", "claims", "values"])
+def test_what_the_figure_says_of_both_views_fits_its_width(found):
+    figure = publishing.FIGURES["epsilons"](found)
+    figure.draw_without_rendering()
+    told = [text for text in figure.texts if "claim holds against" in text.get_text() or "see" in text.get_text()]
+    assert len(told) == 2
+    for text in told:
+        assert text.get_window_extent().x1 <= figure.bbox.x1, text.get_text()
+
+
 def test_a_minority_that_pays_is_named():
     flags, group = np.tile(np.arange(20) % 2 == 1, (3, 1)), np.arange(20) % 2
     seen = impact(flags, group, group, ~flags, np.ones_like(flags), group)
     audit = replace(membership(), arms=(), disparate=(Disparity(0.05, seen, 3),))
-    told = failures(audit)[0]
+    told = left(audit)[0]
     assert told.startswith("group 1 (minority 5 %): the filter drops 100 % of its samples, against 0 % elsewhere")
     assert told.endswith("from 1.000 to 0.000.")
     assert publishing.FIGURES["epsilons"](Audited("made-up", (), (({}, audit),))) is None

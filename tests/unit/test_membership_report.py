@@ -3,12 +3,12 @@
 import json
 from io import StringIO
 
-from fakes.membership import membership, trained
+from fakes.membership import everything, membership, trained
 from rich.console import Console
 
 from coalmine.auditor.membership.result import audit_json, trained_json
 from coalmine.auditor.membership.runs import audit_records, audit_runs, trained_runs
-from coalmine.auditor.membership.table import audit_rich, trained_rich
+from coalmine.auditor.membership.table import audit_rich, heading, legend, trained_rich
 from coalmine.protocol.finding import Verdict
 
 
@@ -26,6 +26,29 @@ def test_every_number_comes_with_its_qualifiers():
     assert "no contradiction found" in page
     assert "…" not in page  # 80 columns are enough
     assert "accuracy 0.800" in shown(trained_rich(trained())) or "0.800 on 50" in shown(trained_rich(trained()))
+
+
+def test_every_word_of_the_headings_is_resolved_below_the_table():
+    page = " ".join(shown(audit_rich(membership())).split())
+    for words in (
+        "cp: Clopper-Pearson",
+        "bonf.: Bonferroni over all thresholds",
+        "holdout: threshold",
+        "best: uncorrected maximum",
+        "ratio: log ratio",
+        "gdp: read off",
+    ):
+        assert words in page, words
+    told = {part.partition(":")[0] for part in legend(everything()).split("; ")}
+    used = {word for one in everything().arms[0].subjects[0].repeated for word in heading(one.method).split()}
+    assert used <= told
+    assert "steinke" not in told, "only words that stand above a column"
+
+
+def test_the_terminal_says_whose_view_is_whose():
+    page = " ".join(shown(audit_rich(membership())).split())
+    assert "the claim's attacker sees every noised update" in page
+    assert "the attack sees: the final model" in page
 
 
 def test_a_formal_bound_above_the_claim_contradicts_it():

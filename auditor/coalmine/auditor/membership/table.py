@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from coalmine.auditor.membership.report.views import attacks_see
+from coalmine.auditor.membership.report.wording import white_box
 from coalmine.auditor.membership.result import Arm, Audited, MembershipAudit, Subject, Trained
 from coalmine.auditor.report.wording import brief, down
 from coalmine.protocol.finding import Verdict
@@ -19,7 +21,7 @@ def promise(claim: Claim) -> str:
     return (
         f"claim ε ≤ {claim.eps_pld_upper:.4f} (PLD; PRV {claim.eps_prv:.3f}) at δ = {brief(claim.delta)} after"
         f" {claim.rounds} steps, q = {claim.q:g}, σ = {claim.sigma:g}; one {claim.unit}, {claim.adjacency},"
-        f" {claim.assurance}; the attacker sees {claim.threat_model}"
+        f" {claim.assurance}; the claim's attacker sees {claim.threat_model}"
     )
 
 
@@ -63,6 +65,7 @@ def audit_rich(found: MembershipAudit) -> RenderableType:
     ]
     return Group(
         Text(f"{found.study}: {promise(found.claim)}", style="bold"),
+        *filter(None, [attacks_see(found)]),
         "",
         *tables,
         "",
@@ -71,7 +74,8 @@ def audit_rich(found: MembershipAudit) -> RenderableType:
         Text(
             "heur.: heuristic, proves nothing; ceiling: the most that a formal bound of so many models can show", "dim"
         ),
-        *(Text(note, style="dim") for note in found.notes),
+        *(Text(line, style="dim") for line in filter(None, [legend(found)])),
+        *(Text(note, style="dim") for note in (*found.notes, *white_box(found))),
         Text(found.verdict.value, style="bold"),
         *([] if found.alarm is None else [Text(found.alarm, style="bold red")]),
     )
@@ -103,6 +107,12 @@ def by_methods(found: MembershipAudit) -> dict[tuple[str, ...], list[tuple[Arm, 
 def heading(method: str) -> str:
     """A method's short name; it may be broken where it has a line end."""
     return _SHORT.get(method.split(" (")[0], method)
+
+
+def legend(found: MembershipAudit) -> str:
+    """The words of the headings that the audit's tables have, resolved; empty without a table."""
+    used = {word for methods in by_methods(found) for method in methods for word in heading(method).split()}
+    return "; ".join(f"{word}: {meaning}" for word, meaning in _WORDS.items() if word in used)
 
 
 def highest(subject: Subject) -> float | None:
@@ -202,6 +212,21 @@ _SHORT = {
     "one_run/gdp": "\ngdp",
     "one_run/gaussian": "\ngaussian",
 }
+
+
+_WORDS = {
+    "cp": "Clopper-Pearson",
+    "bonf.": "Bonferroni over all thresholds",
+    "holdout": "threshold (onion: and sample) chosen on half of the models, number from the other half",
+    "best": "uncorrected maximum over thresholds (onion: and samples), heuristic",
+    "ratio": "log ratio of observed rates",
+    "gdp": "read off a Gaussian mechanism's trade-off curve, heuristic",
+    "own": "exact epsilon of the score under the measured noise",
+    "steinke": "Steinke et al., one run",
+    "curve": "the claim's trade-off curve at the largest epsilon that the guesses reject",
+    "gaussian": "two Gaussians fitted to the scores, heuristic",
+}
+"""Of the headings in ``_SHORT``."""
 
 
 def _bound(mean: float, std: float, values: tuple[float, ...]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coalmine.auditor.membership.report.wording import answer, failures, helped, swept
+from coalmine.auditor.membership.report.views import attacks_see, qualifiers
+from coalmine.auditor.membership.report.wording import answer, fallen, left, swept, white_box
 from coalmine.auditor.membership.result import Audited, MembershipAudit, Value
-from coalmine.auditor.membership.table import by_methods, heading, highest
+from coalmine.auditor.membership.table import by_methods, heading, highest, legend
 from coalmine.auditor.report.page import page, picture
-from coalmine.auditor.report.wording import attacker, down, percent, qualifiers
+from coalmine.auditor.report.wording import attacker, down, percent
 from coalmine.protocol.finding import Verdict
 
 _LABELS = {
@@ -52,7 +53,7 @@ def render(found: Audited, drawings: Mapping[str, str]) -> str:
     context = {
         "study": found.study,
         "swept": swept(found) if found.keys else "",
-        "qualifiers": qualifiers(first.claim),
+        "qualifiers": qualifiers(first),
         "attacker": attacker(first.claim),
         "level": percent(1 - first.alpha),
         "points": [_point(values, audit) for values, audit in found.points],
@@ -67,8 +68,11 @@ def _point(values: dict[str, Value], audit: MembershipAudit) -> dict[str, object
         "audit": audit,
         "answer": answer(audit),
         "alarm": audit.verdict is Verdict.CONTRADICTED,
-        "failures": failures(audit),
-        "helped": helped(audit),
+        "left": left(audit),
+        "fallen": fallen(audit),
+        "white_box": white_box(audit),
+        "attacks_see": attacks_see(audit),
+        "legend": legend(audit),
         "tables": _tables(audit),
     }
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from coalmine.auditor.membership.report.views import attacks_see, claimed
 from coalmine.auditor.membership.result import Arm, Audited, MembershipAudit, Subject
 from coalmine.auditor.report.style import CLAIM, EXACT, INK, MONTE_CARLO, QUIET, VARIANCE_REDUCED, canvas, look, title
-from coalmine.auditor.report.wording import qualifiers
 from coalmine.protocol.privacy import Assurance
 
 if TYPE_CHECKING:
@@ -76,9 +76,9 @@ def _rows(audit: MembershipAudit) -> Figure:
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(handles))
         star = " · * about all members at once" if len(single) < len(names) else ""
-        title(
-            figure, f"{audit.study}: what attacks show against ε = {audit.claim.eps_pld_upper:.2f}", _said(audit) + star
-        )
+        shown_against = f"{audit.study}: what attacks show against ε = {audit.claim.eps_pld_upper:.2f}"
+        first, *rest = said([audit])
+        title(figure, shown_against, first + star, *rest)
     return figure
 
 
@@ -115,7 +115,7 @@ def _over_claims(found: Audited) -> Figure:
             figure,
             f"{found.study}: what attacks show over what is claimed",
             "solid, filled: without filter · dashed, hollow: with filter",
-            _said(audits[0]),
+            *said(audits[:1]),
         )
     return figure
 
@@ -225,11 +225,7 @@ def _named(values: Mapping[str, object]) -> str:
     return ", ".join(f"{key.rpartition('.')[2]} = {value}" for key, value in values.items())
 
 
-def _said(audit: MembershipAudit) -> str:
-    return said([audit])
-
-
-def said(audits: Sequence[MembershipAudit]) -> str:
-    """Models and qualifiers; where points differ in models, all of their numbers."""
+def said(audits: Sequence[MembershipAudit]) -> tuple[str, ...]:
+    """Models and qualifiers, then what the attacks see; where points differ in models, all of their numbers."""
     models = " or ".join(str(one) for one in sorted({audit.models for audit in audits}))
-    return f"{models} models a side · {qualifiers(audits[0].claim)}"
+    return tuple(filter(None, (f"{models} models a side · {claimed(audits[0].claim)}", attacks_see(audits[0]))))

@@ -71,7 +71,7 @@ def over_values(found: Audited) -> Figure:
             figure,
             f"{found.study}: what attacks show and what it costs",
             "filled: without filter · hollow: with filter · accuracy: mean and one deviation over models",
-            said([audit for _, _, audit in points]),
+            *said([audit for _, _, audit in points]),
         )
     return figure
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from coalmine.auditor.membership.disparate import Disparity
 from coalmine.auditor.membership.report.privacy_figures import FILTERED, formal, headline
+from coalmine.auditor.membership.report.views import GRADIENT_CANARY
 from coalmine.auditor.membership.result import Audited, MembershipAudit, Subject
 from coalmine.auditor.report.wording import down, percent
 
 _STAYS = 0.5
-"""Of the reading without the filter: what is left above it counts as not helped."""
+"""Of the reading without the filter. The same canary read on other models differs by as much (docs/filtering.md)."""
 _SMALL, _FAR = 0.1, 2.0
 """A subgroup pays where the filter takes more than a tenth of it, and more than twice the share of another."""
 _NOISE = 0.5
@@ -33,8 +34,8 @@ def answer(audit: MembershipAudit) -> tuple[str, ...]:
     return (*told, f"Verdict: {audit.verdict}. Bounds below the claim are no proof of it: other attacks may show more.")
 
 
-def failures(audit: MembershipAudit) -> tuple[str, ...]:
-    """Where the filter does not help, said plainly; and what was not tried."""
+def left(audit: MembershipAudit) -> tuple[str, ...]:
+    """Which readings the filter leaves, as they were seen, and whom it costs; and what was not tried."""
     pairs = _pairs(audit)
     told = []
     for before, after in pairs:
@@ -42,7 +43,7 @@ def failures(audit: MembershipAudit) -> tuple[str, ...]:
         if one is not None and other is not None and other > max(_NOISE, _STAYS * one):
             told.append(
                 f"{after.name}: the GDP reading (heuristic) is {down(one, 2)} without the filter and {down(other, 2)}"
-                f" with it{_proved(after)}{_taken(after)}. The filter does not help here."
+                f" with it{_proved(after)}{_taken(after)}. {_seen(one, other)}"
             )
     told += [sentence for one in audit.disparate for sentence in _unfair(one)]
     if not any(after.name.startswith("group of") for _, after in pairs):
@@ -66,8 +67,8 @@ def _unfair(found: Disparity) -> list[str]:
     ]
 
 
-def helped(audit: MembershipAudit) -> tuple[str, ...]:
-    """Where it does."""
+def fallen(audit: MembershipAudit) -> tuple[str, ...]:
+    """Which readings fall to half or less, or to what silence gives."""
     return tuple(
         f"{after.name}: GDP reading (heuristic) from {down(one, 2)} to {down(other, 2)}"
         for before, after in _pairs(audit)
@@ -76,6 +77,11 @@ def helped(audit: MembershipAudit) -> tuple[str, ...]:
         and one > _NOISE
         and other <= max(_NOISE, _STAYS * one)
     )
+
+
+def white_box(audit: MembershipAudit) -> tuple[str, ...]:
+    """How long the gradient canary is with the filter, and whether its numbers are smaller there."""
+    return tuple(_length(before, after) for before, after in _pairs(audit) if after.name == GRADIENT_CANARY)
 
 
 def swept(found: Audited) -> str:
@@ -87,6 +93,35 @@ def _pairs(audit: MembershipAudit) -> list[tuple[Subject, Subject]]:
     after = {one.name: one for arm in audit.arms if arm.name == FILTERED for one in arm.subjects}
     before = {one.name: one for arm in audit.arms if arm.name != FILTERED for one in arm.subjects}
     return [(before[name], one) for name, one in after.items() if name in before]
+
+
+def _seen(one: float, other: float) -> str:
+    """A reading above silence with the filter, against the one without it; no verdict, because neither proves any."""
+    if _STAYS * other > one:
+        return "The reading is higher with the filter."
+    return "The filter leaves it within a factor of two of where it was; other models alone may change it as much."
+
+
+def _length(before: Subject, after: Subject) -> str:
+    smaller = _smaller(before, after)
+    scale = next(
+        (found for one in after.findings[0].evidence if (found := one.details.get("clip_over_length")) is not None),
+        None,
+    )
+    numbers = "its numbers are smaller there" if smaller else "its numbers are not smaller there"
+    if scale is None:
+        return f"With the filter the gradient canary was taken in some models: no exact epsilon is told, and {numbers}."
+    if scale <= 1:
+        return f"With the filter the gradient canary is as long as without it, the whole clip; {numbers}."
+    why = f"which is part of why {numbers}" if smaller else f"yet {numbers}"
+    return f"With the filter the gradient canary is only {1 / scale:.2g} of the clip long, {why}."
+
+
+def _smaller(before: Subject, after: Subject) -> bool:
+    """Some number is smaller as it is printed, and none larger."""
+    was = {one.method: one.mean for one in before.repeated}
+    pairs = [(down(was[one.method], 2), down(one.mean, 2)) for one in after.repeated if one.method in was]
+    return any(a != b for a, b in pairs) and all(float(b) <= float(a) for a, b in pairs)
 
 
 def _proved(subject: Subject) -> str:
