@@ -177,6 +177,23 @@ def test_repetitions_are_paid_for():
     assert wording.level(twice) == "95%; 80% as the largest of 4"
 
 
+def test_a_row_tells_the_attacks_view_and_keeps_the_claims():
+    rows = membership_rows(one_study().points[0][1])
+    assert {row.attack.split()[0]: row.attacker for row in rows} == {
+        "mislabeled": "the final model", "group": "one parameter of the final model",
+    }  # fmt: skip
+    assert all(row.mechanism.endswith("claim holds against: every noised update") for row in rows)
+    assert trained_rows(trained())[0].attacker == "–", "nobody attacked"
+
+
+def test_an_exact_number_has_a_level_only_where_its_noise_was_measured():
+    measured = largest((Evidence("white_box/score", EXACT, 7.858, 0.95),), EXACT)
+    assert wording.exact_level(measured) == "noise measured, 95%"
+    assert wording.exact_level(largest((Evidence("exact", EXACT, 1.0),), EXACT)) == ""
+    assert wording.exact_level(None) == ""
+    assert any("noise's interval" in line for line in wording.HOW_TO_READ)
+
+
 def test_a_group_is_another_unit_and_has_no_claim():
     rows = membership_rows(one_study().points[0][1])
     groups = [row for row in rows if row.attack.startswith("group of")]

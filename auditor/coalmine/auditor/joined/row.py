@@ -56,7 +56,8 @@ class Bound:
 
     Attributes:
         eps: >= 0.
-        level: confidence of this number by itself, ``None`` where nothing was sampled or nothing is proved.
+        level: confidence of this number by itself, ``None`` where nothing was sampled or nothing is proved. An exact
+            epsilon has one where its noise was measured: it is taken at the end of the noise's interval.
         chosen_from: how many numbers it is the largest of.
     """
 
@@ -86,7 +87,8 @@ class Row:
     Attributes:
         study: its name, with the swept values where it is a point of a sweep.
         canary: whose presence is tested, in words.
-        mechanism: its public parameters. attacker: what the claim's attacker, or the audit's, sees.
+        mechanism: its public parameters, and whom its claim holds against where the attack sees less.
+        attacker: what the attack sees; a dash where none was run.
         note: what a reader must know of this row alone, or empty.
         contradicted: the verdict contradicts the claim.
     """

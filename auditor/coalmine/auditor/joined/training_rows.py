@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coalmine.auditor.joined.row import Kind, Promise, Row, Setting, largest, named
+from coalmine.auditor.joined.row import NOT_MEASURED, Kind, Promise, Row, Setting, largest, named
+from coalmine.auditor.membership.report.views import holds_against, view
 from coalmine.auditor.membership.result import Arm, MembershipAudit, Subject, Trained
 from coalmine.protocol.finding import Verdict
 from coalmine.protocol.privacy import Assurance, Claim
@@ -30,7 +31,7 @@ def trained_rows(found: Trained) -> tuple[Row, ...]:
             study=found.study,
             kind=kind,
             mechanism=_parameters(found.claim),
-            attacker=found.claim.threat_model.value,
+            attacker=NOT_MEASURED,
             attack="not attacked",
             canary="no canary",
             setting=_setting(found.claim),
@@ -53,7 +54,7 @@ def _subject(study: str, audit: MembershipAudit, arm: Arm, subject: Subject) -> 
         study=study,
         kind=Kind.FILTERED if arm.name == _FILTERED else Kind.DP_SGD,
         mechanism=_parameters(claim),
-        attacker=claim.threat_model.value,
+        attacker=view(subject.name).value,
         attack=subject.name,
         canary=_trials(audit, subject),
         setting=Setting(f"group of {group} {setting.unit}s", setting.adjacency, setting.delta) if group else setting,
@@ -79,4 +80,4 @@ def _setting(claim: Claim) -> Setting:
 
 
 def _parameters(claim: Claim) -> str:
-    return f"{claim.rounds} steps, q = {claim.q:g}, σ = {claim.sigma:g}"
+    return f"{claim.rounds} steps, q = {claim.q:g}, σ = {claim.sigma:g}; {holds_against(claim)}"

@@ -70,6 +70,7 @@ def render(records: Sequence[Read], drawing: str) -> str:
         "source": wording.source,
         "bound": wording.bound,
         "level": wording.level,
+        "exact_level": wording.exact_level,
         "tight": wording.tight,
         "not_measured": NOT_MEASURED,
         "figure": picture(drawing, "joined", "Claim, exact epsilon and formal bound of every row"),

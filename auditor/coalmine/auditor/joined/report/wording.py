@@ -12,9 +12,10 @@ HOW_TO_READ = (
     "Every table is about one kind of epsilon: one privacy unit, one adjacency, one δ. Numbers of different tables are"
     " about different things and are never compared here.",
     "claim: the pessimistic end of the accounting (PLD), or a number that the audit was told. exact: computed for the"
-    " modelled mechanism. formal ≥: holds at the level beside it for this row alone, for the attack that was run. Where"
-    " it is the largest of several bounds, the second level pays for that choice (union bound). Nothing corrects for"
-    " the number of rows: the largest of many rows is not certified at its level.",
+    " modelled mechanism; where its noise was measured and not taken from the claim, the level below it is that of the"
+    " noise's interval, at whose upper end it was taken. formal ≥: holds at the level beside it for this row alone, for"
+    " the attack that was run. Where it is the largest of several bounds, the second level pays for that choice (union"
+    " bound). Nothing corrects for the number of rows: the largest of many rows is not certified at its level.",
     "heuristic: the largest reading that proves nothing and decides nothing; readings that are far from 0 when nothing"
     " leaks (the best uncorrected ratio, also over samples; the Gaussian reading of one training run) are left out.",
     f"{NOT_MEASURED}: not measured. It is not 0. tightness: exact ε over the claim, or the formal"
@@ -76,6 +77,12 @@ def level(found: Bound | None) -> str:
     if found.chosen_from == 1 or found.level_of_choice is None:
         return alone
     return f"{alone}; {percent(found.level_of_choice)} as the largest of {found.chosen_from}"
+
+
+def exact_level(found: Bound | None) -> str:
+    """The level of the noise's interval; empty where the noise was not measured, since nothing was sampled then."""
+    told = level(found)
+    return f"noise measured, {told}" if told else ""
 
 
 def tight(found: Tightness | None) -> str:
