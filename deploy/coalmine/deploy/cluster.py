@@ -13,6 +13,7 @@ from coalmine.protocol.errors import ContributionError, StorageError
 
 _SHARED_MEMORY = Path("/dev/shm")
 _STARTS = 3
+_SESSION_BYTES = 64 << 20
 
 
 def available_cores() -> int:
@@ -31,7 +32,7 @@ def cluster(workers: int, object_bytes: int) -> Iterator[None]:
         workers: worker processes that run at once. object_bytes: size of the object store.
 
     Raises:
-        StorageError: not enough shared memory. ContributionError: Ray did not start.
+        StorageError: not enough shared memory, or no space for temporary files. ContributionError: Ray did not start.
     """
     import ray
 
@@ -41,6 +42,13 @@ def cluster(workers: int, object_bytes: int) -> Iterator[None]:
             where=str(_SHARED_MEMORY),
             remedy="enlarge it (containers: --shm-size) or make the study smaller; disk is no substitute, since what is"
             " kept there is private",
+        )
+    own = Path(os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp")
+    if own.is_dir() and (free := shutil.disk_usage(own).free) < _SESSION_BYTES:
+        raise StorageError(
+            f"Ray's folder for sockets and logs has {free >> 20} MiB free, it needs {_SESSION_BYTES >> 20} MiB",
+            where=str(own),
+            remedy="free space there, or name another folder in TMPDIR",
         )
     with _no_api_server():
         _start(workers, object_bytes)

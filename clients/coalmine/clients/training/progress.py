@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from coalmine.protocol.dpsgd.optimiser import State
 from coalmine.protocol.errors import StorageError
+from coalmine.protocol.sealed import sealed, unsealed
 
 Array = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ class Progress:
         }
         try:
             with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                np.savez(file, **arrays)
+                np.savez(file, **sealed(arrays))
             part.replace(path)
         except OSError as error:
             raise StorageError("the checkpoint cannot be written", where=str(path), remedy="free space") from error
@@ -82,20 +82,15 @@ class Progress:
         """A saved checkpoint.
 
         Raises:
-            StorageError: it is not there or damaged.
+            StorageError: it is not there, or not what was saved.
         """
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                moments = tuple(file[name] for name in sorted(file.files) if name.startswith("moment_"))
-                return cls(
-                    int(file["step"]),
-                    file["theta"],
-                    State(moments, int(file["optimiser_steps"])),
-                    file["active"],
-                    file["dropped"],
-                    file["updates"],
-                )
-        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise StorageError(
-                "this is not a readable checkpoint", where=str(path), remedy="start the run anew"
-            ) from error
+        file = unsealed(path, "the checkpoint", "start the run anew")
+        moments = tuple(file[name].astype(np.float64) for name in sorted(file) if name.startswith("moment_"))
+        return cls(
+            int(file["step"]),
+            file["theta"].astype(np.float64),
+            State(moments, int(file["optimiser_steps"])),
+            file["active"].astype(np.bool_),
+            file["dropped"].astype(np.int32),
+            file["updates"].astype(np.float64),
+        )

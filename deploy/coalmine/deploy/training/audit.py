@@ -145,8 +145,7 @@ def _notes(ready: Prepared) -> tuple[str, ...]:
     if section.white_box:
         told.append(
             "The gradient canary's attacker sees every noised update. Its models have one more input, which is 0 for"
-            " every sample; the score's exact epsilon is that of the noise that was measured in them. With the filter"
-            " the canary is only as long as the filter leaves alone, which is part of why its numbers are smaller."
+            " every sample; the score's exact epsilon is that of the noise that was measured in them."
         )
     if section.onion:
         told.append(

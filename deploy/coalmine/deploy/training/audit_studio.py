@@ -13,7 +13,7 @@ from coalmine.deploy.manifest import versions
 from coalmine.deploy.studio import tell_tracked
 from coalmine.deploy.study import Study
 from coalmine.deploy.training.checks import auditable, unmodelled
-from coalmine.deploy.training.prepare import Prepared, audit_facts, begin, prepared
+from coalmine.deploy.training.prepare import Prepared, audit_facts, begin, forget, prepared
 from coalmine.deploy.training.studio import opened, tell, track
 from coalmine.protocol.errors import StudyError
 
@@ -85,10 +85,11 @@ def _audited(
             from coalmine.deploy.training.shelf import Shelf
 
             facts = _facts(points, ready)
-            begin(place, facts, resume=resume, replace=replace)
             shelf = Shelf(place, json.dumps(versions()))
+            begin(place, facts, resume=resume, replace=replace)
             if not resume:
                 shelf.clear()
+                forget(folder, AUDITED, "report.html", "figures")
             workers.enter_context(cluster(study.execution.workers or available_cores(), _STORE))
             from coalmine.deploy.training.audit import audit_training
         audits = [audit_training(own, one, stages, shelf) for (_, own), one in zip(points, ready, strict=True)]

@@ -39,8 +39,19 @@ def auditable(ready: Prepared) -> None:
             where="training.audit.white_box",
             remedy="set training.model.kind to mlp or logistic",
         )
+    if section.label_only is not None:
+        _stays_in_view(section.label_only.shift, ready.data.train.shape)
     if section.disparate is not None:
         _has_subgroups(ready)
+
+
+def _stays_in_view(shift: int, shape: tuple[int, ...]) -> None:
+    if len(shape) == 3 and shift >= min(shape[1:]):
+        raise StudyError(
+            f"images of {shape[1]} x {shape[2]} are moved out of sight by {shift} pixels",
+            where="training.audit.label_only.shift",
+            remedy=f"needs at most {min(shape[1:]) - 1}",
+        )
 
 
 def unmodelled(ready: Prepared) -> tuple[str, ...]:

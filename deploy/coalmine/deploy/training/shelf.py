@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import io
-import zipfile
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from coalmine.auditor.report.write import write_bytes
 from coalmine.clients.training.fast.shadows import Common, Shadows
 from coalmine.clients.training.plan import Plan
 from coalmine.protocol.errors import StorageError
+from coalmine.protocol.sealed import sealed, unsealed
 
 _OWNER_ONLY = 0o600
 
@@ -70,11 +71,10 @@ class Shelf:
         path = self._folder / f"{name}.npz"
         if not path.is_file():
             return None
-        try:
-            with path.open("rb") as packed, np.load(packed, allow_pickle=False) as file:
-                return Shadows(*(file[column.name] for column in fields(Shadows)))
-        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise StorageError("a finished group is damaged", where=str(path), remedy="remove this file") from error
+        file: dict[str, NDArray[Any]] = dict(unsealed(path, "a finished group", "remove this file"))
+        if set(file) != {column.name for column in fields(Shadows)}:
+            raise StorageError("a finished group has other columns", where=str(path), remedy="remove this file")
+        return Shadows(**file)
 
     def keep(self, name: str, shadows: Shadows) -> None:
         """Complete or not there.
@@ -83,7 +83,7 @@ class Shelf:
             StorageError: it cannot be written.
         """
         packed = io.BytesIO()
-        np.savez(packed, **{column.name: getattr(shadows, column.name) for column in fields(Shadows)})
+        np.savez(packed, **sealed({column.name: getattr(shadows, column.name) for column in fields(Shadows)}))
         write_bytes(self._folder / f"{name}.npz", packed.getvalue(), mode=_OWNER_ONLY)
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from coalmine.auditor.runs import Run
 
-TRAINED = "findings.json"
-
 
 def conduct_training(study: Study, as_json: bool, *, resume: bool = False, replace: bool = False) -> None:
     """`coalmine train`.
@@ -35,7 +33,7 @@ def conduct_training(study: Study, as_json: bool, *, resume: bool = False, repla
     from coalmine.auditor.membership.runs import trained_runs
     from coalmine.auditor.membership.table import trained_rich
     from coalmine.auditor.report.write import write_json
-    from coalmine.deploy.training.train import CHECKPOINT, train
+    from coalmine.deploy.training.train import CHECKPOINT, TRAINED, train
 
     with opened(study, "go on with --resume") as (console, stages, folder):
         if not resume and (folder / CHECKPOINT).is_file():

@@ -11,7 +11,15 @@ from coalmine.auditor.membership.result import Trained
 from coalmine.auditor.report.write import write_bytes
 from coalmine.deploy.progress import Stages
 from coalmine.deploy.study import Study
-from coalmine.deploy.training.prepare import Prepared, begin, flower_version, in_local_folder, prepared, start_of
+from coalmine.deploy.training.prepare import (
+    Prepared,
+    begin,
+    flower_version,
+    forget,
+    in_local_folder,
+    prepared,
+    start_of,
+)
 from coalmine.protocol.dpsgd.claims import claim
 from coalmine.protocol.dpsgd.terms import Mode, Scope, Terms
 from coalmine.protocol.errors import StudyError
@@ -19,7 +27,7 @@ from coalmine.protocol.errors import StudyError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CHECKPOINT, START, MODEL = "checkpoint.npz", "start.npz", "model.npz"
+CHECKPOINT, START, MODEL, TRAINED = "checkpoint.npz", "start.npz", "model.npz", "findings.json"
 
 
 def train(
@@ -40,7 +48,7 @@ def train(
     if resume and not (folder / CHECKPOINT).is_file():
         raise StudyError("there is no checkpoint yet", where=str(folder), remedy="run without --resume")
     if not resume:
-        (folder / CHECKPOINT).unlink(missing_ok=True)
+        forget(folder, CHECKPOINT, START, MODEL, TRAINED)
     settings = in_local_folder(ready.settings, checkpoint=folder / CHECKPOINT, result=folder / MODEL)
     start = start_of(ready, study.seed)
     if start is not None:

@@ -7,7 +7,6 @@ accountant is the number of steps.
 from __future__ import annotations
 
 import os
-import zipfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from coalmine.protocol.dpsgd.optimiser import State
 from coalmine.protocol.errors import StorageError
+from coalmine.protocol.sealed import Arrays, sealed, unsealed
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ class Standing:
         part = path.with_name(path.name + ".part")
         try:
             with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                np.savez(file, **arrays)
+                np.savez(file, **sealed(arrays))
             part.replace(path)
         except OSError as error:
             part.unlink(missing_ok=True)
@@ -93,27 +93,25 @@ class Standing:
         """A saved checkpoint.
 
         Raises:
-            StorageError: it is not there or damaged.
+            StorageError: it is not there, or not what was saved.
         """
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                moments = tuple(file[name] for name in sorted(file.files) if name.startswith("moment_"))
-                count = sum(name.endswith("_step") for name in file.files)
-                return cls(
-                    int(file["step"]),
-                    file["theta"],
-                    State(moments, int(file["optimiser_steps"])),
-                    file["updates"],
-                    tuple(
-                        Filtering(
-                            int(file[f"past_{number}_step"]),
-                            *(file[f"past_{number}_{name}"] for name in ("theta", "updates", "gone")),
-                        )
-                        for number in range(count)
-                    ),
-                    {int(client): int(steps) for client, steps in file["spent"]},
-                )
-        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise StorageError(
-                "this is not a readable checkpoint", where=str(path), remedy="start the run anew"
-            ) from error
+        file = unsealed(path, "the checkpoint", "start the run anew")
+        moments = tuple(file[name].astype(np.float64) for name in sorted(file) if name.startswith("moment_"))
+        count = sum(name.endswith("_step") for name in file)
+        return cls(
+            int(file["step"]),
+            file["theta"].astype(np.float64),
+            State(moments, int(file["optimiser_steps"])),
+            file["updates"].astype(np.float64),
+            tuple(_past(file, f"past_{number}") for number in range(count)),
+            {int(client): int(steps) for client, steps in file["spent"]},
+        )
+
+
+def _past(file: Arrays, name: str) -> Filtering:
+    return Filtering(
+        int(file[f"{name}_step"]),
+        file[f"{name}_theta"].astype(np.float64),
+        file[f"{name}_updates"].astype(np.float64),
+        file[f"{name}_gone"].astype(np.int64),
+    )
