@@ -1,12 +1,12 @@
-"""Arrays on disk that say whether they are still what was written: checkpoints and finished work to go on from."""
+"""Packed arrays that say whether they are still what was packed: checkpoints and finished work to go on from."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import zipfile
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,29 +32,30 @@ _DAMAGED = (
 Arrays = dict[str, NDArray[np.generic]]
 
 
-def sealed(arrays: Mapping[str, NDArray[np.generic]]) -> Arrays:
-    """The same with a digest of names, types, shapes and contents, for ``np.savez``."""
-    return {**arrays, _SEAL: np.frombuffer(_digest(arrays), np.uint8)}
+def sealed(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:
+    """An npz file with a digest of names, types, shapes and contents."""
+    packed = io.BytesIO()
+    np.savez(packed, **arrays, **{_SEAL: np.frombuffer(_digest(arrays), np.uint8)})
+    return packed.getvalue()
 
 
-def unsealed(path: Path, what: str, remedy: str) -> Arrays:
-    """The arrays of a file, as they were sealed.
+def unsealed(packed: bytes, what: str, where: str, remedy: str) -> Arrays:
+    """The arrays, as they were sealed.
 
     Args:
-        what: the file's name in an error, e.g. "the checkpoint".
+        what, where, remedy: of the error, e.g. "the checkpoint" and its path.
 
     Raises:
-        StorageError: it is not there, or is not what was written. Taken as it is, an edited checkpoint could claim
-            fewer steps than were taken.
+        StorageError: this is not what was sealed. An edited checkpoint could claim fewer steps than were taken.
     """
     try:
-        with path.open("rb") as packed, np.load(packed, allow_pickle=False) as file:
+        with np.load(io.BytesIO(packed), allow_pickle=False) as file:
             arrays = {name: np.asarray(file[name]) for name in file.files}
     except _DAMAGED as error:
-        raise StorageError(f"{what} is not readable", where=str(path), remedy=remedy) from error
+        raise StorageError(f"{what} is not readable", where=where, remedy=remedy) from error
     seal = arrays.pop(_SEAL, None)
     if seal is None or seal.tobytes() != _digest(arrays):
-        raise StorageError(f"{what} is damaged, or was changed", where=str(path), remedy=remedy)
+        raise StorageError(f"{what} is damaged, or was changed", where=where, remedy=remedy)
     return arrays
 
 

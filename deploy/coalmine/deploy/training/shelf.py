@@ -7,7 +7,6 @@ which samples were dropped and what each model thinks of them: they are private 
 from __future__ import annotations
 
 import hashlib
-import io
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -71,9 +70,14 @@ class Shelf:
         path = self._folder / f"{name}.npz"
         if not path.is_file():
             return None
-        file: dict[str, NDArray[Any]] = dict(unsealed(path, "a finished group", "remove this file"))
+        remedy = "remove this file"
+        try:
+            packed = path.read_bytes()
+        except OSError as error:
+            raise StorageError("a finished group is not readable", where=str(path), remedy=remedy) from error
+        file: dict[str, NDArray[Any]] = dict(unsealed(packed, "a finished group", str(path), remedy))
         if set(file) != {column.name for column in fields(Shadows)}:
-            raise StorageError("a finished group has other columns", where=str(path), remedy="remove this file")
+            raise StorageError("a finished group has other columns", where=str(path), remedy=remedy)
         return Shadows(**file)
 
     def keep(self, name: str, shadows: Shadows) -> None:
@@ -82,9 +86,8 @@ class Shelf:
         Raises:
             StorageError: it cannot be written.
         """
-        packed = io.BytesIO()
-        np.savez(packed, **sealed({column.name: getattr(shadows, column.name) for column in fields(Shadows)}))
-        write_bytes(self._folder / f"{name}.npz", packed.getvalue(), mode=_OWNER_ONLY)
+        packed = sealed({column.name: getattr(shadows, column.name) for column in fields(Shadows)})
+        write_bytes(self._folder / f"{name}.npz", packed, mode=_OWNER_ONLY)
 
 
 def digest(common: Common) -> str:

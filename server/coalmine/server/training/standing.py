@@ -82,7 +82,7 @@ class Standing:
         part = path.with_name(path.name + ".part")
         try:
             with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                np.savez(file, **sealed(arrays))
+                file.write(sealed(arrays))
             part.replace(path)
         except OSError as error:
             part.unlink(missing_ok=True)
@@ -95,7 +95,12 @@ class Standing:
         Raises:
             StorageError: it is not there, or not what was saved.
         """
-        file = unsealed(path, "the checkpoint", "start the run anew")
+        remedy = "start the run anew"
+        try:
+            packed = path.read_bytes()
+        except OSError as error:
+            raise StorageError("the checkpoint is not readable", where=str(path), remedy=remedy) from error
+        file = unsealed(packed, "the checkpoint", str(path), remedy)
         moments = tuple(file[name].astype(np.float64) for name in sorted(file) if name.startswith("moment_"))
         count = sum(name.endswith("_step") for name in file)
         return cls(
