@@ -86,3 +86,7 @@ def test_values_out_of_range_are_refused(q, sigma, rounds, delta):
     for accountant in (prv_epsilon, pld_epsilon):
         with pytest.raises(StudyError, match="needs"):
             accountant(q, sigma, rounds, delta)
+
+
+def test_a_claim_that_no_memory_holds_is_not_a_number():
+    assert math.isnan(prv_epsilon(0.1, 0.5, 1_000_000, 1e-5))

@@ -94,6 +94,8 @@ def spoil(case, key, value):
         ("params.q", True, StudyError, r"params\.q"),
         ("params.sigma", -1, StudyError, "sigma"),
         ("params.delta", 1, StudyError, "delta"),
+        ("params.sigma", 1e308, StudyError, "sigma: 1e"),
+        ("params.C", 1e308, StudyError, "clip: 1e"),
         ("params.delta", "x", StudyError, "not a number"),
         ("params.k", 2.5, StudyError, "whole number"),
         ("params.k", 18, BankError, "17 candidates stay"),

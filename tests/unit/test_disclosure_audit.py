@@ -248,6 +248,7 @@ def test_material_needs_all_three_sets():
         {"ks": ()},
         {"ks": (0,)},
         {"ks": (1, 1)},
+        {"ks": (10**20,)},
         {"rarities": (0.0,)},
         {"rarities": ()},
         {"alpha": 0.0},

@@ -64,6 +64,20 @@ def test_flowers_own_settings_are_valid_and_private_files_stay_at_home():
         ({"mode": "local", "local_steps": 7}, "divisor"),
         ({"model": {"pretrain": 5}}, "public"),
         ({"audit": {"models": 19}}, "20"),
+        ({"audit": {"models": 10**20}}, r"training\.audit\.models: .*less than or equal to 1000000"),
+        ({"audit": {"group": 10**20}}, r"training\.audit\.group: .*less than"),
+        ({"audit": {"one_run": {"canaries": 10**20}}}, r"training\.audit\.one_run\.canaries: .*less than"),
+        ({"audit": {"label_only": {"shift": 99999999}}}, r"training\.audit\.label_only\.shift: .*less than"),
+        ({"clients": 99999999999999999999}, r"training\.clients: .*less than or equal to 100000"),
+        ({"steps": 10**9}, r"training\.steps: .*less than or equal to 1000000"),
+        ({"model": {"hidden": [10**12]}}, r"training\.model\.hidden\.0: .*less than"),
+        ({"model": {"hidden": [10**5, 10**5]}}, r"training\.model\.hidden: 10,000,200,000 parameters .*at most"),
+        ({"model": {"hidden": []}}, r"training\.model\.hidden: no hidden layer"),
+        ({"q": 1e-320}, r"training\.q: 1e-320 is not allowed"),
+        ({"q": 1e-320, "sigma": None, "eps": 1.0}, r"training\.q: 1e-320 is not allowed"),
+        ({"sigma": 1e-320}, r"training\.sigma: 1e-320 is not allowed"),
+        ({"sigma": 0.01}, r"training\.sigma: 0\.01 is too little noise to account for"),
+        ({"sigma": None, "eps": float("inf")}, r"training\.eps: .*finite"),
         ({"audit": {"canaries": []}}, "nothing is audited"),
         ({"audit": {"one_run": {"canaries": 10, "guesses": [8, 8]}}}, "16 guesses"),
         ({"audit": {"canaries": [], "group": 3, "onion": True}}, "name some"),
@@ -127,6 +141,21 @@ def test_what_only_the_data_show_is_refused_before_anything_is_trained():
         prepared(study(data={"train": 5000}))
     with pytest.raises(DataError, match="would hold no sample"):
         prepared(study(data=few, clients=10, partition={"kind": "dirichlet", "alpha": 0.001}))
+
+
+def test_an_epsilon_out_of_reach_is_named_as_the_study_names_it():
+    with pytest.raises(StudyError, match=r"training\.eps: no noise reaches"):
+        build_study({"training": {"eps": 1e-3}}).training.noise()
+
+
+def test_views_that_leave_the_image_are_refused_before_anything_is_trained():
+    from coalmine.deploy.training.checks import auditable
+    from coalmine.deploy.training.prepare import prepared
+
+    few = {"train": 100, "test": 50}
+    auditable(prepared(study(data=few, audit={"canaries": [], "label_only": {"shift": 7}})))
+    with pytest.raises(StudyError, match=r"label_only\.shift: images of 8 x 8 .*needs at most 7"):
+        auditable(prepared(study(data=few, audit={"canaries": [], "label_only": {"shift": 8}})))
 
 
 def test_a_source_beside_the_study_is_found(tmp_path):

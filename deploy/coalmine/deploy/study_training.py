@@ -6,6 +6,7 @@ All of ``training`` can change the guarantee or the result, but ``checkpoint_eve
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,15 +22,19 @@ if TYPE_CHECKING:
 Canary = Literal["blank", "mislabeled", "fgsm", "clipbkd", "interpolated", "sparse", "defence_aware"]
 
 
+_Many = Annotated[int, Field(ge=1, le=1_000_000)]
+_MOST_PARAMETERS = 10**8
+
+
 class SamplesSection(Section):
     """Labelled samples: private ones for training, public ones, and a public test set; disjoint, at random."""
 
     source: str = Field("digits", description="digits, coloured-digits, purchases; or an .npz or .parquet file")
     train: Count = Field(1000, description="private samples")
-    public: int = Field(0, ge=0, description="public samples, for pre-training and for crafting canaries")
-    test: int = Field(0, ge=0, description="0: all that are held out")
+    public: int = Field(0, ge=0, le=10**9, description="public samples, for pre-training and for crafting canaries")
+    test: int = Field(0, ge=0, le=10**9, description="0: all that are held out")
     minority: float = Field(0.1, ge=0, le=0.5, description="coloured-digits: share in the other colour")
-    rows: Count = Field(4000, description="purchases: how many to generate")
+    rows: _Many = Field(4000, description="purchases: how many to generate")
     pool: Count = Field(1, description="images: average over squares of this side")
     scale: float = Field(0.0, ge=0, description="files of images: their largest value; 0: features as they are")
     standardise: bool = Field(True, description="by mean and deviation of the public samples, where there are any")
@@ -39,11 +44,25 @@ class ModelSection(Section):
     """Which network."""
 
     kind: Literal["logistic", "mlp", "cnn", "wrn16"] = "mlp"
-    hidden: tuple[Count, ...] = Field((32,), description="mlp: widths of its hidden layers")
+    hidden: tuple[_Many, ...] = Field((32,), description="mlp: widths of its hidden layers")
     activation: Literal["tanh", "relu"] = "tanh"
-    width: Count = 16
-    pretrain: int = Field(0, ge=0, description="steps of ordinary SGD on the public samples before the run")
+    width: int = Field(16, ge=1, le=1024)
+    pretrain: int = Field(
+        0, ge=0, le=1_000_000, description="steps of ordinary SGD on the public samples before the run"
+    )
     pretrain_lr: float = Field(0.3, gt=0)
+
+    @model_validator(mode="after")
+    def _fits_memory(self) -> ModelSection:
+        where = "training.model.hidden"
+        if self.kind == "mlp" and not self.hidden:
+            raise StudyError("no hidden layer", where=where, remedy="give widths, or use kind logistic")
+        weights = sum(self.hidden) + sum(before * after for before, after in pairwise(self.hidden))
+        if weights > _MOST_PARAMETERS:
+            raise StudyError(
+                f"{weights:,} parameters", where=where, remedy=f"needs at most {_MOST_PARAMETERS:,}: narrow the layers"
+            )
+        return self
 
 
 class PartitionSection(Section):
@@ -61,8 +80,8 @@ class FilterSection(Section):
     k: Count = 1
     reach: Literal["per class", "global"] = "per class"
     every: Count = 1
-    first_epoch: int = Field(0, ge=0)
-    last_epoch: int | None = Field(4, ge=0, description="none: the whole run")
+    first_epoch: int = Field(0, ge=0, le=10**9)
+    last_epoch: int | None = Field(4, ge=0, le=10**9, description="none: the whole run")
     signature: str = "grad_l2"
     window: Count = 10
     directions: Count = 16
@@ -87,7 +106,7 @@ class FilterSection(Section):
 class ManyCanariesSection(Section):
     """The one-run audit: many canaries, each in on a coin of its own."""
 
-    canaries: Count = 500
+    canaries: _Many = 500
     kind: Literal["sparse", "mislabeled"] = "sparse"
     guesses: tuple[int, int] = Field((75, 75), description="how many are said to be in, and out: fixed beforehand")
 
@@ -101,10 +120,12 @@ class ManyCanariesSection(Section):
 class LabelOnlySection(Section):
     """The attacker sees predicted labels alone: SGD, HAMP, DP-SGD and its filter side by side."""
 
-    canaries: Count = Field(200, description="mislabeled samples, each in about half of the models")
-    models: int = Field(64, ge=10, description="of each defence")
-    views: Count = Field(18, description="of a canary, whose labels are asked; the first is the sample as it is")
-    shift: int = Field(1, ge=0, description="largest shift of a view in pixels, where samples are images")
+    canaries: _Many = Field(200, description="mislabeled samples, each in about half of the models")
+    models: int = Field(64, ge=10, le=1_000_000, description="of each defence")
+    views: int = Field(
+        18, ge=1, le=10_000, description="of a canary, whose labels are asked; the first is the sample as it is"
+    )
+    shift: int = Field(1, ge=0, le=1000, description="largest shift of a view in pixels, where samples are images")
     jitter: float = Field(0.1, ge=0, description="deviation of the noise on a view's features")
     hamp_gamma: float = Field(0.5, ge=0, le=1, description="HAMP: least entropy of a soft label, share of the largest")
     hamp_alpha: float = Field(0.01, ge=0, description="HAMP: weight of the prediction's entropy")
@@ -113,7 +134,7 @@ class LabelOnlySection(Section):
 class DisparateSection(Section):
     """Dropped samples and accuracy by subgroup."""
 
-    models: int = Field(32, ge=2, description="with and without the filter, each")
+    models: int = Field(32, ge=2, le=1_000_000, description="with and without the filter, each")
     minority: tuple[Annotated[float, Field(gt=0, le=0.5)], ...] = Field(
         (), description="coloured-digits: shares to try instead of data.minority"
     )
@@ -123,8 +144,10 @@ class ShadowSection(Section):
     """`coalmine audit training`: shadow models with and without a canary, with and without the filter."""
 
     canaries: tuple[Canary, ...] = ("blank", "mislabeled", "clipbkd")
-    models: int = Field(200, ge=20, description="with each canary, and without any; these are shared among canaries")
-    repetitions: Count = Field(1, description="of everything, on other seeds")
+    models: int = Field(
+        200, ge=20, le=1_000_000, description="with each canary, and without any; these are shared among canaries"
+    )
+    repetitions: int = Field(1, ge=1, le=10_000, description="of everything, on other seeds")
     alpha: float = Field(0.05, gt=0, lt=1, description="failure probability of each bound")
     sampling: Literal["poisson", "shuffled"] = Field(
         "poisson",
@@ -134,7 +157,9 @@ class ShadowSection(Section):
     unfiltered: bool = Field(True, description="also audit the same run without its filter")
     random_start: bool = Field(False, description="also the accuracy of both from a random start, without pre-training")
     one_run: ManyCanariesSection | None = None
-    group: int = Field(0, ge=0, description="members of a group in gradient space, just below the filter; 0: none")
+    group: int = Field(
+        0, ge=0, le=1_000_000, description="members of a group in gradient space, just below the filter; 0: none"
+    )
     onion: bool = Field(False, description="every other sample guesses each canary's presence, with and without filter")
     white_box: bool = Field(False, description="a gradient canary and all noised updates: the score's exact epsilon")
     label_only: LabelOnlySection | None = None
@@ -162,14 +187,16 @@ class TrainingSection(Section):
         "gradient",
         description="gradient: central DP-SGD, a round a step; local: Opacus at each client, averaged models",
     )
-    clients: Count = 10
+    clients: int = Field(10, ge=1, le=100_000)
     q: float = Field(0.1, description="chance of a sample to be in a step's batch")
     sigma: float | None = Field(None, description="noise multiplier; or give eps")
-    eps: float | None = Field(None, gt=0, description="claim to reach (PRV): the least sigma that keeps it")
+    eps: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="claim to reach (PRV): the least sigma that keeps it"
+    )
     clip: float = 1.0
     delta: float = 1e-5
     declared_size: Count | None = Field(None, description="public size of the data; none: data.train")
-    steps: Count = 300
+    steps: _Many = 300
     optimiser: Literal["sgd", "adam"] = "sgd"
     lr: float = 0.3
     momentum: float = 0.0
@@ -184,7 +211,7 @@ class TrainingSection(Section):
     audit: ShadowSection = ShadowSection()
     double: bool = Field(True, description="gradients of `coalmine train` in float64; shadow models use float32")
     checkpoint_every: Count = 25
-    models_at_once: Count = Field(16, description="shadow models in one pass; the same numbers whatever the workers")
+    models_at_once: _Many = Field(16, description="shadow models in one pass; the same numbers whatever the workers")
 
     @model_validator(mode="before")
     @classmethod
@@ -201,6 +228,9 @@ class TrainingSection(Section):
             raise ValueError("model.pretrain needs data.public samples")
         if self.sigma is not None:
             self.terms(0)
+            _accountable(self.sigma)
+        else:
+            _checked(self.q, self.clip, self.delta, self.declared_size or self.data.train)
         return self
 
     def settings(self, seed: int) -> dict[str, str | int | float | bool]:
@@ -236,7 +266,12 @@ class TrainingSection(Section):
         if self.sigma is not None:
             return self.sigma
         assert self.eps is not None
-        return _noise(self.eps, self.q, self.steps, self.delta)
+        try:
+            return _noise(self.eps, self.q, self.steps, self.delta)
+        except StudyError as error:
+            if error.where != "eps":
+                raise
+            raise StudyError(error.what, where="training.eps", remedy=error.remedy) from None
 
     def largest_drop(self, seed: int, classes: int) -> int:
         """The most samples that the filter can take, from public numbers."""
@@ -245,6 +280,25 @@ class TrainingSection(Section):
             return 0
         alone = self.clients if self.scope == "client" else 1
         return agreed.filter.largest_drop(self.steps, self.q, classes, alone)
+
+
+def _accountable(sigma: float) -> None:
+    """Training ends with its claim, and there would be none."""
+    from coalmine.protocol.accounting import LEAST_ACCOUNTED
+
+    if sigma < LEAST_ACCOUNTED:
+        raise StudyError(
+            f"{sigma!r} is too little noise to account for",
+            where="training.sigma",
+            remedy=f"needs at least {LEAST_ACCOUNTED}",
+        )
+
+
+def _checked(q: float, clip: float, delta: float, declared_size: int) -> None:
+    """Before the noise is sought, which takes seconds."""
+    from coalmine.protocol.dpsgd.mechanism import DpSgd
+
+    DpSgd(q, 1.0, clip, delta, declared_size)
 
 
 @cache

@@ -21,7 +21,10 @@ from coalmine.protocol.privacy import Adjacency, Claim, Mechanism, PrivacyUnit, 
 _INTERVAL = 1e-4
 """Width of a cell of the privacy loss for ordinary noise; wider in proportion where losses spread further."""
 _ORDINARY_SPREAD = 10.0
-_SMALLEST_SIGMA = 0.02
+LEAST_ACCOUNTED = 0.02
+"""The least noise multiplier that there is a claim for."""
+_MOST_CELLS = 2**25
+"""Of Opacus' accountant, whose memory grows with them; ordinary claims need fewer than a million."""
 _LARGEST_EPSILON = 700.0
 """Beyond it e^eps overflows float64 and dp-accounting's bracket no longer holds the truth."""
 
@@ -32,7 +35,8 @@ def prv_epsilon(q: float, sigma: float, rounds: int, delta: float) -> float:
 
     Returns:
         epsilon; not a number where the accountant's floating point breaks down (sigma below about 0.04, delta near the
-        smallest numbers), since what it answers there can be far below the truth.
+        smallest numbers), since what it answers there can be far below the truth, or where it would need more memory
+        than machines have (many rounds with little noise).
 
     Raises:
         StudyError: a value out of its range.
@@ -42,6 +46,7 @@ def prv_epsilon(q: float, sigma: float, rounds: int, delta: float) -> float:
 
     accountant = PRVAccountant()
     accountant.history = [(sigma, q, rounds)]
+    _bound_memory(accountant)
     # Infinite intermediate values are part of its method; invalid ones are not, and would be passed on in silence.
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="raise"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Optimal order is the (largest|smallest) alpha")
@@ -49,6 +54,19 @@ def prv_epsilon(q: float, sigma: float, rounds: int, delta: float) -> float:
             return max(0.0, float(accountant.get_epsilon(delta)))
         except (FloatingPointError, RuntimeError, ValueError):
             return math.nan
+
+
+def _bound_memory(accountant: Any) -> None:
+    """Its domain is known before any of it is stored."""
+    domain_of = accountant._get_domain
+
+    def bounded(**conditions: Any) -> Any:
+        domain = domain_of(**conditions)
+        if domain.size > _MOST_CELLS:
+            raise RuntimeError(f"{domain.size} cells")
+        return domain
+
+    accountant._get_domain = bounded
 
 
 @cache
@@ -135,11 +153,11 @@ def _pld(q: float, sigma: float, rounds: int, pessimistic: bool, cell: float = _
 
 def _check(q: float, sigma: float, rounds: int, delta: float) -> None:
     Mechanism(q=q, sigma=sigma, delta=delta)
-    if sigma < _SMALLEST_SIGMA:
+    if sigma < LEAST_ACCOUNTED:
         raise StudyError(
             f"{sigma!r} is too little noise to account for",
             where="privacy.sigma",
-            remedy=f"needs at least {_SMALLEST_SIGMA}",
+            remedy=f"needs at least {LEAST_ACCOUNTED}",
         )
     if rounds < 1:
         raise StudyError(f"{rounds} rounds", where="rounds", remedy="needs at least one release")

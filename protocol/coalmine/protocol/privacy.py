@@ -6,7 +6,6 @@ that does not know a member refuses it instead of treating it as another one.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -56,15 +55,22 @@ class Assurance(StrEnum):
     HEURISTIC = "heuristic"
 
 
+LEAST_RATE = 1e-12
+LEAST_NOISE, MOST_NOISE = 1e-9, 1e6
+LEAST_BOUND, MOST_BOUND = 1e-9, 1e6
+LEAST_DELTA = 1e-100
+"""Beyond these, floating point breaks down in the accounting or in the attacks; no honest mechanism comes near."""
+
+
 @dataclass(frozen=True)
 class Mechanism:
     """The knobs that can change a guarantee, and nothing else.
 
     Attributes:
-        q: Poisson participation rate of a user per round, in (0, 1].
-        sigma: noise multiplier, > 0; the noise of one coordinate has standard deviation ``sigma * clip``.
-        clip: L2 bound C of one user's vote, > 0.
-        delta: in (0, 1).
+        q: Poisson participation rate of a user per round, in (0, 1], at least 1e-12.
+        sigma: noise multiplier, 1e-9 to 1e6; the noise of one coordinate has standard deviation ``sigma * clip``.
+        clip: L2 bound C of one user's vote, 1e-9 to 1e6.
+        delta: in (0, 1), at least 1e-100.
         votes_per_record: k >= 1, nearest candidates a record votes for.
         max_records: m >= 1, records of a user that count.
 
@@ -80,12 +86,7 @@ class Mechanism:
     max_records: int = 64
 
     def __post_init__(self) -> None:
-        _require(0 < self.q <= 1, "privacy.q", self.q, "a participation rate in (0, 1]")
-        _require(self.sigma > 0 and math.isfinite(self.sigma), "privacy.sigma", self.sigma, "a noise multiplier > 0")
-        _require(self.clip > 0 and math.isfinite(self.clip), "privacy.clip", self.clip, "an L2 bound > 0")
-        std = self.noise_std
-        _require(0 < std < math.inf, "privacy.sigma * privacy.clip", std, "a noise level that is a number > 0")
-        _require(0 < self.delta < 1, "privacy.delta", self.delta, "a probability in (0, 1)")
+        require_in_range("privacy", self.q, self.sigma, self.clip, self.delta, "participation")
         _require(self.votes_per_record >= 1, "privacy.votes_per_record", self.votes_per_record, "at least 1")
         _require(self.max_records >= 1, "privacy.max_records", self.max_records, "at least 1")
 
@@ -93,6 +94,31 @@ class Mechanism:
     def noise_std(self) -> float:
         """Standard deviation of the noise on one coordinate, sigma * C."""
         return self.sigma * self.clip
+
+
+def require_in_range(section: str, q: float, sigma: float, clip: float, delta: float, what: str) -> None:
+    """The numbers that every subsampled Gaussian has.
+
+    Args:
+        section: of the study, for the key that is named. what: q is the rate of.
+
+    Raises:
+        StudyError: a value out of its range.
+    """
+    _require(LEAST_RATE <= q <= 1, f"{section}.q", q, f"a {what} rate in (0, 1], at least {LEAST_RATE:g}")
+    _require(
+        LEAST_NOISE <= sigma <= MOST_NOISE,
+        f"{section}.sigma",
+        sigma,
+        f"a noise multiplier > 0, from {LEAST_NOISE:g} to {MOST_NOISE:g}",
+    )
+    _require(
+        LEAST_BOUND <= clip <= MOST_BOUND,
+        f"{section}.clip",
+        clip,
+        f"an L2 bound > 0, from {LEAST_BOUND:g} to {MOST_BOUND:g}",
+    )
+    _require(LEAST_DELTA <= delta < 1, f"{section}.delta", delta, f"a probability in (0, 1), at least {LEAST_DELTA:g}")
 
 
 def _require(holds: bool, key: str, value: float, allowed: str) -> None:

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from coalmine.auditor.disclosure.user_match import Rule
 from coalmine.protocol.errors import StudyError
 
+_MOST_HOLDERS = 10**9
+
 
 @dataclass(frozen=True)
 class Settings:
     """Declared beforehand; verdicts rest on it.
 
     Attributes:
-        ks: holders of a rare feature; the first counts for the verdict, the others are a sweep.
+        ks: 1 to 10^9 holders of a rare feature; the first counts for the verdict, the others are a sweep.
         rarities: shares of users, rarest first; the first counts for the verdict, the others are a sweep.
         alpha: level of every bound, and of all verdicts together.
         delta: of the user-match bound.
@@ -39,7 +41,8 @@ class Settings:
     witnesses: int = 5
 
     def __post_init__(self) -> None:
-        _require(bool(self.ks) and min(self.ks, default=0) >= 1, "k", self.ks, "whole numbers from 1")
+        counts = bool(self.ks) and all(1 <= k <= _MOST_HOLDERS for k in self.ks)
+        _require(counts, "k", self.ks, f"whole numbers from 1 to {_MOST_HOLDERS:,}")
         _require(len(set(self.ks)) == len(self.ks), "k", self.ks, "different numbers")
         shares = bool(self.rarities) and all(0 < share <= 1 for share in self.rarities)
         _require(shares and len(set(self.rarities)) == len(self.rarities), "rarity", self.rarities, "shares in (0, 1]")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 
 from coalmine.protocol.errors import StudyError
+from coalmine.protocol.privacy import require_in_range
 
 
 class Sampling(StrEnum):
@@ -25,10 +25,10 @@ class DpSgd:
     """``theta <- theta - lr * (1/B) * (sum_{i in batch} clip(g_i, C) + Normal(0, (sigma C)^2 I))``.
 
     Attributes:
-        q: chance of a sample to be in a batch, in (0, 1].
-        sigma: noise multiplier, > 0.
-        clip: L2 bound C on one sample's gradient, > 0.
-        delta: in (0, 1).
+        q: chance of a sample to be in a batch, in (0, 1], at least 1e-12.
+        sigma: noise multiplier, 1e-9 to 1e6.
+        clip: L2 bound C on one sample's gradient, 1e-9 to 1e6.
+        delta: in (0, 1), at least 1e-100.
         declared_size: n_public >= 1, the public size of the data. Never the realised number of samples.
         sampling: how batches are drawn.
 
@@ -44,11 +44,11 @@ class DpSgd:
     sampling: Sampling = Sampling.POISSON
 
     def __post_init__(self) -> None:
-        _require(0 < self.q <= 1, "training.q", self.q, "a sampling rate in (0, 1]")
-        _require(self.sigma > 0 and math.isfinite(self.sigma), "training.sigma", self.sigma, "a noise multiplier > 0")
-        _require(self.clip > 0 and math.isfinite(self.clip), "training.clip", self.clip, "an L2 bound > 0")
-        _require(0 < self.delta < 1, "training.delta", self.delta, "a probability in (0, 1)")
-        _require(self.declared_size >= 1, "training.declared_size", self.declared_size, "at least 1")
+        require_in_range("training", self.q, self.sigma, self.clip, self.delta, "sampling")
+        if self.declared_size < 1:
+            raise StudyError(
+                f"{self.declared_size!r} is not allowed", where="training.declared_size", remedy="needs at least 1"
+            )
 
     @property
     def batch_size(self) -> float:
@@ -64,8 +64,3 @@ class DpSgd:
 def first_step(epoch: int, q: float) -> int:
     """The step at which an epoch begins; an epoch is ``1/q`` steps (rounded to whole steps at its border)."""
     return round(epoch / q)
-
-
-def _require(holds: bool, key: str, value: float, allowed: str) -> None:
-    if not holds:
-        raise StudyError(f"{value!r} is not allowed", where=key, remedy=f"needs {allowed}")
