@@ -10,7 +10,7 @@ import yaml
 from coalmine.deploy.demo import demo_study
 from coalmine.deploy.study import Study
 from coalmine.deploy.study_file import build_study, read_study
-from coalmine.protocol.errors import StudyError
+from coalmine.protocol.errors import InputError, StudyError
 from coalmine.protocol.privacy import Mechanism
 
 TEMPLATE = files("coalmine.deploy").joinpath("study-template.yaml").read_text(encoding="utf-8")
@@ -111,6 +111,14 @@ def test_the_demo_is_a_valid_study():
         ("privacy:\n  q: 0.1\n\tsigma: 1\n", r"study\.yaml, line 3: not valid YAML"),
         ("seed: [1\nstudy: a\n", r"study\.yaml, line 2: not valid YAML"),
         ("a: 1\n---\nb: 2", r"line 2: not valid YAML"),
+        ("? [a]\n: b\n", r"study\.yaml, line 1: not valid YAML: a list or a mapping is used as a key"),
+        ("privacy: {? {a: 1} : b}", r"line 1: not valid YAML: a list or a mapping is used as a key"),
+        ('output: "x\\0y"', r"output: 'x\\x00y' holds a character that no file name"),
+        ('bank: {file: "x\\0y"}', r"bank: file: '.*x\\x00y' holds a character"),
+        ('output: "x\\uD800y"', r"output: 'x\\ud800y' holds a character"),
+        ("privacy: {sigma: 1e-320}", r"privacy\.sigma: 1e-320 .*from 1e-09 to 1e\+06"),
+        ("tracking: {team: a/b c}", r"tracking\.team: 'a/b c' is not allowed"),
+        ("tracking: {uri: 'sqlite:////proc/x/y.db'}", r"tracking\.uri: sqlite:////proc/x/y\.db: cannot be written"),
         ("study: 2026-13-45", r"study\.yaml: not valid YAML: month must be"),
         ("[" * 500, r"study\.yaml: not valid YAML"),
         ("a: !!python/object:os.system x", "line 1: not valid YAML"),
@@ -121,7 +129,7 @@ def test_the_demo_is_a_valid_study():
     ],
 )
 def test_a_mistake_is_named(tmp_path, text, message):
-    with pytest.raises(StudyError, match=message) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         read(tmp_path, text)
     assert caught.value.exit_code == 2
     assert "validation error" not in str(caught.value)

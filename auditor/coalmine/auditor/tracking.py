@@ -155,6 +155,27 @@ def store_of(uri: str | None, folder: Path) -> str:
     return uri or os.environ.get("MLFLOW_TRACKING_URI") or f"{_SQLITE}{(folder / 'mlflow.db').resolve()}"
 
 
+def require_store(uri: str | None) -> None:
+    """Refuse a SQLite store in a folder that cannot be written; a server may well answer later.
+
+    Raises:
+        StorageError: no file can be made there.
+    """
+    if uri is None or not uri.startswith(_SQLITE):
+        return
+    place = Path(uri.removeprefix(_SQLITE)).absolute()
+    folder = next(above for above in place.parents if above.exists())
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return
+    except OSError as error:
+        raise StorageError(
+            f"cannot be written: {error.strerror}",
+            where=f"tracking.uri: {_shown(uri)}",
+            remedy="name a folder that can, or leave it out",
+        ) from error
+
+
 def replay_spool(folder: Path, settings: Tracking) -> tuple[Tracked, ...]:
     """Send what waits in a study's folder, oldest first; what was sent half before is completed.
 

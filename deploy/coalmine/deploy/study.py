@@ -211,6 +211,16 @@ class TrackingSection(Section):
     team: str = "default"
     uri: str | None = None
 
+    @model_validator(mode="after")
+    def _usable(self) -> TrackingSection:
+        """Before anything is run: the runs would be logged last."""
+        if self.mlflow and self.model_fields_set:
+            from coalmine.auditor.tracking import Tracking, require_store
+
+            Tracking(self.team, self.uri)
+            require_store(self.uri)
+        return self
+
 
 class ExecutionSection(Section):
     """Speed only; nothing here changes a result."""

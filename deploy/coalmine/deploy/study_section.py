@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
 
 
 class Section(BaseModel):
@@ -21,4 +21,10 @@ class Section(BaseModel):
             field = cls.model_fields.get(key)
             if isinstance(value, bool) and field is not None and field.annotation is not bool:
                 raise ValueError(f"{key}: {value!r} is not allowed here")
+            if isinstance(value, str) and not _writable(value):
+                raise ValueError(f"{key}: {value!r} holds a character that no file name and no report can hold")
         return values
+
+
+def _writable(text: str) -> bool:
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)  # halves of characters

@@ -71,6 +71,7 @@ def disclosures(
     from coalmine.auditor.disclosure.report.table import to_rich
     from coalmine.auditor.disclosure.settings import Settings
     from coalmine.auditor.disclosure.user_match import Rule
+    from coalmine.auditor.tracking import Tracking
     from coalmine.deploy.disclosure.classes import feature_classes
     from coalmine.deploy.disclosure.files import ThreeFiles
     from coalmine.deploy.disclosure.run import audit_files
@@ -80,6 +81,8 @@ def disclosures(
     if show_text and out is None:
         raise StudyError("there is no folder for private text", where="--show-text", remedy="name one with --out")
     if out is not None:
+        if mlflow:
+            Tracking(team)
         _check_free(out, force=force)
     settings = Settings(
         ks=tuple(_numbers(k, int, "--k")),
