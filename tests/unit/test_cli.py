@@ -1,11 +1,14 @@
 """The command line: what calculators answer, and how mistakes end."""
 
+import errno
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command import COALMINE
 
 from coalmine.auditor import clopper_pearson, gdp
 from coalmine.auditor.eps_bound import Split, eps_lower
@@ -103,7 +106,12 @@ def test_undefined_values_are_null_in_json(capsys):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("calc claim --q 2 --sigma 1", "privacy.q: 2.0 is not allowed (needs a participation rate in (0, 1])"),
+        (
+            "calc claim --q 2 --sigma 1",
+            "privacy.q: 2.0 is not allowed (needs a participation rate in (0, 1], at",
+        ),
+        ("calc claim --q 1e-320 --sigma 1", "privacy.q: 1e-320 is not allowed"),
+        ("calc claim --q 0.1 --sigma 1e308", "privacy.sigma: 1e+308 is not allowed (needs a noise multiplier"),
         ("calc claim --q nan --sigma 1", "privacy.q"),
         ("calc claim --q 0.1 --sigma 0", "privacy.sigma"),
         ("calc claim --q 0.1 --sigma 1 --delta 1", "privacy.delta"),
@@ -124,6 +132,11 @@ def test_undefined_values_are_null_in_json(capsys):
         ("demo --set data.tset=3", "did you mean 'test'?"),
         ("data describe none.csv", "none.csv: there is no such file"),
         ("audit arrays none.json", "none.json"),
+        ("audit disclosures --train a.csv --holdout b.csv --synthetic c.csv --k 99999999999999999999", "k: (99999"),
+        (
+            "audit disclosures --train a.csv --holdout b.csv --synthetic c.csv --out o --team a/b",
+            "tracking.team: 'a/b'",
+        ),
         ("init study.yaml", "study.yaml: the file exists (choose another name, or --force)"),
         ("init no/such/folder.yaml", "cannot be written"),
     ],
@@ -138,6 +151,25 @@ def test_a_mistake_ends_with_code_2_and_one_message(coalmine, tmp_path, monkeypa
     assert err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["study.yaml"]
     assert (tmp_path / "study.yaml").read_text() == "seed: 1\n"
+
+
+@pytest.mark.parametrize("line", ["calc gdp --mu 1 --json", "calc gdp --mu 1", "--help"])
+@pytest.mark.parametrize(("stdout", "cause"), [(">&-", "it is closed"), (">/dev/full", "No space left on device")])
+def test_an_output_that_cannot_be_written_is_one_message(line, stdout, cause):
+    command = shlex.join([*COALMINE, *line.split()])
+    done = subprocess.run(["/bin/sh", "-c", f"{command} {stdout}"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"coalmine: standard output cannot be written: {cause}\n"
+
+
+def test_output_is_not_blamed_for_a_disk_that_is_full_elsewhere(coalmine, monkeypatch, tmp_path):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device", "elsewhere")
+
+    monkeypatch.setattr(sweep_file, "read_points", full)
+    monkeypatch.setattr(sys, "argv", ["coalmine", "run", "study.yaml"])
+    with pytest.raises(OSError, match="elsewhere"):
+        cli.main()
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import errno
+import io
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -25,7 +26,10 @@ from coalmine.deploy.commands import (
     synthesise,
     training,
 )
-from coalmine.protocol.errors import CoalmineError
+from coalmine.protocol.errors import CoalmineError, StorageError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 app = typer.Typer(
     name="coalmine",
@@ -53,18 +57,46 @@ app.add_typer(bank.app, name="bank")
 app.add_typer(models.app, name="models")
 
 
-_NO_OUTPUT = (errno.EBADF, errno.EPIPE, errno.ENOSPC)
+class _NoOutput(StorageError):
+    """Standard output failed, and not some other file."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(f"standard output cannot be written: {cause}")
+
+
+class _StandardOutput(io.FileIO):
+    """Its failures carry their own name: a full disk elsewhere would look the same."""
+
+    def write(self, data: Buffer, /) -> int | None:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise _NoOutput(error.strerror or "unknown") from error
 
 
 def main() -> None:
     """Entry point: a user's mistake ends with one message and code 2."""
     try:
-        app()
+        _open_output()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except _NoOutput as error:
+        sys.stderr.write(f"coalmine: {error}\n")
+        sys.stderr.flush()
+        os._exit(error.exit_code)  # the interpreter's own flush at exit would fail once more
     except CoalmineError as error:
         sys.stderr.write(f"coalmine: {error}\n")
         sys.exit(error.exit_code)
-    except OSError as error:
-        if error.errno not in _NO_OUTPUT:
-            raise
-        sys.stderr.write(f"coalmine: standard output cannot be written: {error.strerror}\n")
-        os._exit(2)  # the interpreter's own flush at exit would fail once more
+
+
+def _open_output() -> None:
+    opened = sys.stdout
+    if opened is None:  # closed before the program began: the next file that is opened would be written to instead
+        raise _NoOutput("it is closed")
+    if opened is sys.__stdout__:
+        raw = _StandardOutput(opened.fileno(), "w", closefd=False)
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(raw), opened.encoding, opened.errors, line_buffering=raw.isatty()
+        )
