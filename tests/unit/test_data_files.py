@@ -203,9 +203,20 @@ def test_a_misspelt_column_names_the_nearest(tmp_path, kind):
     paths = {path.suffix[1:]: path for path in write_all_formats(tmp_path, [("u", SECRET, "x")])}
     message = error_of(paths[kind], columns=Columns(text="txet"))
     assert "no column 'txet'" in message
-    assert "did you mean 'text'?" in message
+    assert ("did you mean 'text'?" in message) == (kind != "csv")
     assert "no column 'usr'" in error_of(paths[kind], columns=Columns(user="usr"))
     assert "no column 'year'" in error_of(paths[kind], columns=Columns(label="year"))
+
+
+def test_a_csv_file_without_a_header_keeps_its_first_record_to_itself(write):
+    path = write("a.csv", f"{SECRET},u1\n{SECRET},u2\n")
+    for columns in (Columns(), Columns(user=None), Columns(user=None, text=SECRET[:-1])):
+        with pytest.raises(DataError) as error:
+            read_file(FileSource(path, columns))
+        assert "columns in the first line: 2" in str(error.value)
+        assert "is the first line a header?" in error.value.remedy
+        assert SECRET not in str(error.value)
+        assert "u1" not in str(error.value)
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])

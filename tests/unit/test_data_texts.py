@@ -28,6 +28,11 @@ def test_three_formats_say_the_same(tmp_path):
         ("a.csv", b"", "empty"),
         ("a.csv", b"text\n\xff\xfe\n", "UTF-8"),
         ("a.csv", b"txt\nsecret\n", "no column 'text'"),
+        (
+            "a.csv",
+            b"1,secret\n2,secret\n",
+            "no column 'text'; columns in the first line: 2 .is the first",
+        ),
         ("a.csv", b"text,b\nsecret\n", "1 fields instead of 2"),
         ("a.csv", b'text\n"secret', "not valid CSV"),
         ("a.jsonl", b'{"text": "secret"}\n{', "line 2: not valid JSON"),

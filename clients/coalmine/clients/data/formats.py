@@ -77,7 +77,7 @@ def csv_rows(lines: Iterable[bytes], columns: Columns, where: str) -> Iterator[R
     if isinstance(header, Broken):
         raise DataError(f"the header has {header.fault}", where=f"{where}, line {header.place}", remedy=header.detail)
     names = header[1]
-    wanted = columns.resolve(names, where)
+    wanted = columns.resolve(names, where, header=True)
     for name in (wanted.user, wanted.text, wanted.label):
         if name is not None and names.count(name) > 1:
             raise DataError(f"the header has the column {name!r} twice", where=where, remedy="rename one of them")

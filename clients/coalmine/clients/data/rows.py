@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple
@@ -51,18 +51,37 @@ class Columns:
         if len(set(named)) < len(named):
             raise DataError("one column has two roles", where=self.text, remedy="name different columns")
 
-    def resolve(self, known: Iterable[str], where: str) -> Columns:
+    def resolve(self, known: Collection[str], where: str, *, header: bool = False) -> Columns:
         """These columns as far as the data has them.
 
+        Args:
+            header: the names are the first line of a CSV file, see :func:`missing_column`.
+
         Raises:
-            DataError: a column that must exist is missing; the nearest known name is in the remedy.
+            DataError: a column that must exist is missing.
         """
         names = set(known)
         asked_for = () if self.label in (None, Columns.label) else (self.label,)
         for name in (self.user, self.text, *asked_for):
             if name is not None and name not in names:
-                raise DataError(f"there is no column {name!r}", where=where, remedy=nearest(name, names))
+                raise missing_column(name, known, where, header=header)
         return self if self.label in names else Columns(self.user, self.text, None)
+
+
+def missing_column(name: str, known: Collection[str], where: str, *, header: bool) -> DataError:
+    """The error for a column that is not there, with the nearest known name.
+
+    Args:
+        header: the names are the first line of a CSV file. Where somebody forgot the header that is a private record,
+            so its cells are counted and never quoted.
+    """
+    if header:
+        return DataError(
+            f"there is no column {name!r}; columns in the first line: {len(known)}",
+            where=where,
+            remedy="is the first line a header? it must name this column",
+        )
+    return DataError(f"there is no column {name!r}", where=where, remedy=nearest(name, set(known)))
 
 
 class Row(NamedTuple):

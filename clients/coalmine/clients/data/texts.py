@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from coalmine.clients.data.files import EXTENSIONS
-from coalmine.protocol.errors import DataError, nearest
+from coalmine.clients.data.rows import missing_column
+from coalmine.protocol.errors import DataError
 
 _LARGEST_CELL = 1 << 27
 
@@ -42,7 +43,7 @@ def _csv(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
             names = next(reader, None)
             if names is None:
                 raise DataError("the file is empty", where=str(path), remedy="a header and rows are needed")
-            _present(columns, names, path)
+            _present(columns, names, path, header=True)
             places = [names.index(column) for column in columns]
             for row in reader:
                 if not row:
@@ -92,10 +93,10 @@ def _parquet(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
         raise DataError("not a readable Parquet file", where=str(path), remedy="write it anew") from error
 
 
-def _present(columns: Sequence[str], names: Sequence[str], path: Path) -> None:
+def _present(columns: Sequence[str], names: Sequence[str], path: Path, *, header: bool = False) -> None:
     for column in columns:
         if column not in names:
-            raise DataError(f"there is no column {column!r}", where=str(path), remedy=nearest(column, names))
+            raise missing_column(column, names, str(path), header=header)
 
 
 def _text(cell: object, where: str) -> str:
