@@ -141,6 +141,38 @@ def test_a_column_of_users_in_one_split_alone_is_refused(tmp_path, coalmine):
     assert "--user" in err
 
 
+def wrong_contents():
+    """Name of a file, its content (none: no such file; a word: a folder) and what is said of it."""
+    yield "a.csv", None, "no such file"
+    yield "a.csv", "folder", "a folder"
+    yield "a.csv", b"", "the file is empty"
+    yield "a.csv", bytes(range(255, 127, -1)), "the header has invalid UTF-8"
+    yield "a.csv", "user,text\nu1,caf\xe9\n".encode("latin-1"), "line 2 has invalid UTF-8"
+    yield "a.csv", "user,text\nu1,x\n".encode("utf-16"), "the header has invalid UTF-8"
+    yield "a.csv", b"u1,secret words\nu2,secret words\n", "no column 'text'; columns in the first line: 2"
+    yield "a.jsonl", b'{"user": "u1", "text": "secret words"\n', "line 1 has malformed JSON"
+    yield "a.jsonl", b"[" * 100_000 + b"\n", "a nesting beyond all measure"
+    yield "a.parquet", b"PAR1junk", "not a readable Parquet file"
+    yield "a.parquet", "folder", "a folder"
+    yield "a.txt", b"a", "the extension '.txt' is unknown"
+
+
+@pytest.mark.parametrize(("name", "content", "said"), list(wrong_contents()))
+@pytest.mark.parametrize("option", ["--train", "--holdout", "--synthetic"])
+def test_a_file_is_told_its_own_fault(tmp_path, coalmine, option, name, content, said):
+    files, path = three(tmp_path), tmp_path / name
+    if content == "folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_bytes(content)
+    code, out, err = coalmine(*words(files, option, path))
+    assert (code, out) == (2, "")
+    assert said in err
+    assert "other split" not in err
+    assert "secret" not in err
+    assert "Traceback" not in err
+
+
 def test_an_audit_is_replaced_on_request_only_and_takes_private_text_with_it(tmp_path, coalmine):
     files, folder = three(tmp_path), tmp_path / "o"
     assert coalmine(*words(files, "--show-text", "--out", folder, "--no-mlflow"))[0] == 0
@@ -340,12 +372,20 @@ def test_column_names_of_what_cannot_be_read_are_none(tmp_path):
         ("x.csv", ""),
         ("x.jsonl", "[1]\n"),
         ("y.jsonl", "no json\n"),
+        ("z.jsonl", "[" * 100_000),
         ("x.parquet", "no"),
         ("x.txt", "a"),
     ):
         (tmp_path / name).write_text(content)
         assert column_names(tmp_path / name) == ()
+    (tmp_path / "folder.parquet").mkdir()
+    assert column_names(tmp_path / "folder.parquet") == ()
     assert column_names(tmp_path / "missing.csv") == ()
+
+
+def test_a_blank_line_before_a_header_is_skipped_as_the_reader_does(tmp_path):
+    (tmp_path / "x.csv").write_text("\nuser,text\nu,t\n")
+    assert column_names(tmp_path / "x.csv") == ("user", "text")
 
 
 def test_records_in_memory_are_audited_the_same_way():

@@ -15,16 +15,16 @@ def column_names(path: Path) -> tuple[str, ...]:
     A question, not a check: what is wrong with a file is said by whoever reads it.
     """
     suffix = path.suffix.lower()
-    if suffix not in EXTENSIONS or not path.is_file():
+    if suffix not in EXTENSIONS:
         return ()
     if suffix == ".parquet":
         return _schema(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             if suffix == ".csv":
-                return tuple(next(csv.reader(file), ()))
+                return tuple(next(filter(None, csv.reader(file)), ()))
             first = json.loads(next((line for line in file if line.strip()), "{}"))
-    except (OSError, ValueError, csv.Error):
+    except (OSError, ValueError, RecursionError, csv.Error):
         return ()
     return tuple(first) if isinstance(first, dict) else ()
 

@@ -95,7 +95,7 @@ def open_files(files: ThreeFiles, progress: Progress) -> FileMaterial:
         DataError: a file or a column that cannot be used, rows that cannot be used, users in both splits, an empty
             file, a column of canaries with other values than yes and no.
     """
-    user = _user_column(files)
+    user = _user_column(files, progress)
     private = Columns(user, files.text, files.canary)
     surveys = tuple(
         _survey(FileSource(path, columns), progress)
@@ -118,17 +118,20 @@ def open_files(files: ThreeFiles, progress: Progress) -> FileMaterial:
     )
 
 
-def _user_column(files: ThreeFiles) -> str | None:
+def _user_column(files: ThreeFiles, progress: Progress) -> str | None:
     """The column that was named, or else the default one where both files have it.
 
     Raises:
-        DataError: only one of them has it: whose its records are decides what is protected.
+        DataError: only one of them has it: whose its records are decides what is protected. Before that, whatever else
+            is wrong with the other.
     """
     if files.user is not None:
         return files.user
     named = {path: _DEFAULT_USER in column_names(path) for path in (files.train, files.holdout)}
     if any(named.values()) and not all(named.values()):
         without = next(path for path, has in named.items() if not has)
+        # A file that cannot be read has no column either, and its reader says why.
+        _survey(FileSource(without, Columns(None, files.text, files.canary)), progress)
         raise DataError(
             f"there is no column {_DEFAULT_USER!r}, which the other split has",
             where=str(without),
