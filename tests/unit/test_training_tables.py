@@ -1,3 +1,7 @@
+import io
+import math
+import zipfile
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,9 +12,11 @@ from hypothesis import strategies as st
 from coalmine.clients.training import built_in, images, partitions
 from coalmine.clients.training.hamp import masked, soft_label
 from coalmine.clients.training.models import Kind, ModelSpec
-from coalmine.clients.training.table import table
+from coalmine.clients.training.plan import Augmentation, Hamp
+from coalmine.clients.training.source import SourceSpec, samples
+from coalmine.clients.training.table import MOST_CLASSES, table
 from coalmine.clients.training.table_files import load
-from coalmine.protocol.errors import DataError, ModelError
+from coalmine.protocol.errors import DataError, ModelError, StudyError
 
 
 def small(n=60, classes=5):
@@ -29,9 +35,63 @@ def test_tables_are_checked():
         ([["a"], ["b"]], [0, 1], 2, "needs numbers"),
         ([[1.0], [2.0]], ["a", "b"], 2, "whole numbers"),
         ([[1.0], [2.0]], [0, 0], None, "1 classes"),
+        ([[1.0], [1e300]], [0, 1], 2, "row 2: a feature is not a finite"),
+        ([[1.0], [2.0j]], [0, 1], 2, "features of type complex"),
+        (np.zeros((2, 1), "m8[s]"), [0, 1], 2, "features of type timedelta"),
+        (np.zeros((2, 1), "M8[s]"), [0, 1], 2, "features of type datetime"),
+        ([[1.0], [2.0]], [0, 1j], 2, "labels of type complex"),
+        ([[1.0], [2.0]], np.array([0, 1], "m8[s]"), 2, "labels of type timedelta"),
+        ([[1.0], [2.0]], [0, np.nan], 2, "row 2: a label is not a whole number"),
+        ([[1.0], [2.0]], [0, np.inf], None, "row 2: a label is not a whole number"),
+        ([[1.0], [2.0]], [0, MOST_CLASSES], None, "row 2: a label is 10,000 or more"),
+        ([[1.0], [2.0]], [0, 10**9], None, "row 2: a label is 10,000 or more"),
+        ([[1.0], [2.0]], [0, 2**62], None, "row 2: a label is 10,000 or more"),
+        ([[1.0], [2.0]], [0.0, 1e30], None, "row 2: a label is 10,000 or more"),
+        ([[1.0], [2.0]], np.array([0, 2**64 - 1], np.uint64), 2, "row 2: a label is out of range"),
     ):
         with pytest.raises(DataError, match=said):
             table(x, y, classes, where="test")
+    assert table([[1.0], [2.0]], [0, MOST_CLASSES - 1], where="test").classes == MOST_CLASSES
+
+
+@pytest.mark.parametrize("column", ["group", "user"])
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([1.0, np.nan, 2.0], "row 2.*missing"),
+        ([1.0, 2.0, np.inf], "row 3.*missing"),
+        (np.array(["a", "b", None], object), "row 3.*missing"),
+        (np.array(["a", [1], "b"], object), "row 2.*missing"),
+        ([1j, 2j, 3j], "of type complex"),
+        (np.array([1, 2, 3], "m8[s]"), "of type timedelta"),
+        (np.array([1, 2, 3], "M8[s]"), "of type datetime"),
+        ([1, 2], r"of shape \(2,\)"),
+    ],
+)
+def test_every_sample_is_somebodys(column, values, said):
+    with pytest.raises(DataError, match=said) as error:
+        table(np.zeros((3, 1)), [0, 1, 0], where="test", **{column: values})
+    assert column in str(error.value)
+
+
+def test_owners_are_numbers_or_names():
+    for values in (["b", "a", "b"], [b"b", b"\xe9", b"b"], [2.5, 1.0, 2.5], np.array(["b", "a", "b"], object)):
+        user = table(np.zeros((3, 1)), [0, 1, 0], where="test", user=values).user
+        assert user[0] == user[2] != user[1]
+    assert table(np.zeros((2, 1)), [0, 1], where="test", user=[7, -3]).user.tolist() == [7, -3]
+
+
+def test_views_and_losses_have_finite_sizes():
+    for make, key in (
+        (lambda: Augmentation(jitter=math.inf), "augmentation.jitter"),
+        (lambda: Augmentation(jitter=math.nan), "augmentation.jitter"),
+        (lambda: Augmentation(shift=math.inf), "augmentation.shift"),
+        (lambda: Augmentation(views=0), "augmentation.views"),
+        (lambda: Hamp(alpha=math.inf), "hamp.alpha"),
+    ):
+        with pytest.raises(StudyError, match="not allowed") as error:
+            make()
+        assert error.value.where == key
 
 
 def test_added_rows_keep_the_ids_of_the_others():
@@ -73,6 +133,87 @@ def test_npz_files(tmp_path):
         load(tmp_path / "e.csv")
 
 
+def archive(**arrays):
+    written = io.BytesIO()
+    np.savez(written, **arrays)
+    return written.getvalue()
+
+
+def patched(content, local, central, value):
+    """With a byte of the first member's two headers changed."""
+    changed = bytearray(content)
+    changed[changed.find(b"PK\x03\x04") + local] = changed[changed.find(b"PK\x01\x02") + central] = value
+    return bytes(changed)
+
+
+def of_members(members):
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return written.getvalue()
+
+
+def bare_array(header):
+    written = io.BytesIO()
+    np.lib.format.write_array_header_1_0(written, header)
+    return written.getvalue()
+
+
+PLAIN = archive(x=np.zeros((6, 2)), y=np.arange(6) % 2)
+SINGLE = bare_array({"descr": "<f4", "fortran_order": False, "shape": (0, 2)})
+ENDLESS = bare_array({"descr": "<f4", "fortran_order": False, "shape": (10**12, 10**3)})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "not a readable npz"),
+        (b"nonsense", "not a readable npz"),
+        (PLAIN[: len(PLAIN) // 2], "not a readable npz"),
+        (patched(PLAIN, 6, 8, 1), "not a readable npz"),
+        (patched(PLAIN, 8, 10, 99), "not a readable npz"),
+        (of_members({"x.npy": SINGLE.replace(b"'descr'", b"'de\ncr"), "y.npy": SINGLE}), "not a readable npz"),
+        (SINGLE, "single array"),
+        (of_members({"x.npy": ENDLESS, "y.npy": ENDLESS}), "more memory than there is"),
+        (None, "no such file"),
+        ("folder", "a folder"),
+    ],
+    ids=["empty", "text", "half", "encrypted", "compression", "header", "npy", "endless", "missing", "folder"],
+)
+def test_npz_files_that_cannot_be_read(tmp_path, content, said):
+    path = tmp_path / "a.npz"
+    if content == "folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_bytes(content)
+    for read in (lambda: load(path), lambda: samples(SourceSpec(str(path)))):
+        with pytest.raises(DataError, match=said) as error:
+            read()
+        assert (error.value.exit_code, error.value.where) == (2, str(path))
+
+
+def test_a_path_that_no_system_takes(tmp_path):
+    with pytest.raises(DataError, match="cannot be read"):
+        load(tmp_path / ("n" * 5000 + ".npz"))
+
+
+def test_training_and_test_samples_have_the_same_features(tmp_path):
+    path = tmp_path / "a.npz"
+    path.write_bytes(
+        archive(x_train=np.zeros((6, 3)), y_train=np.arange(6) % 2, x_test=np.zeros((2, 2)), y_test=[0, 1])
+    )
+    with pytest.raises(DataError, match=r"shape \(3,\) and test samples of shape \(2,\)"):
+        samples(SourceSpec(str(path)))
+
+
+@pytest.mark.parametrize("given", [{"scale": math.inf}, {"scale": math.nan}, {"scale": -1.0}, {"minority": math.inf}])
+def test_settings_of_the_samples_are_finite(given):
+    with pytest.raises(StudyError, match="not allowed") as error:
+        SourceSpec(**given)
+    assert error.value.where == f"training.data.{next(iter(given))}"
+
+
 def test_parquet_files(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": [1.0, 2.0], "b": [3, 4], "label": [0, 1], "user": ["x", "y"]}), path)
@@ -86,10 +227,18 @@ def test_parquet_files(tmp_path):
         ({"a": ["x", "y"], "label": [0, 1]}, "needs numbers"),
         ({"a": [1, 2], "lable": [0, 1]}, "did you mean 'lable'"),
         ({"a": [1.0, None], "label": [0, 1]}, "not a finite number"),
+        ({"features": [[[1.0]], [[1.0, 2.0]]], "label": [0, 1]}, "different lengths"),
+        ({"a": [1, 2], "label": [0, 1], "user": [[7], [8]]}, "row 1: a sample's user"),
+        ({"a": [1, 2], "label": [0, 1], "user": ["u", None]}, "row 2: a sample's user"),
+        ({"a": [1, 2], "label": [0, 1], "group": [0, None]}, "row 2: a sample's group"),
     ):
         pq.write_table(pa.table(columns), path)
         with pytest.raises(DataError, match=said):
             load(path)
+    columns = [pa.array([1, 2]), pa.array([3, 4]), pa.array([0, 1])]
+    pq.write_table(pa.Table.from_arrays(columns, ["a", "a", "label"]), path)
+    with pytest.raises(DataError, match="'a' is there twice"):
+        load(path)
     path.write_bytes(b"nonsense")
     with pytest.raises(DataError, match="not a readable"):
         load(path)
@@ -136,6 +285,9 @@ def test_images():
         lambda: images.average_pooled(data, 3),
         lambda: images.standardised(data, 0, 0),
         lambda: images.as_images(small()),
+        lambda: images.as_images(grey, 1e300),
+        lambda: images.as_images(grey, 1e-300),
+        lambda: images.as_images(grey, 1e-38),
     ):
         with pytest.raises(DataError, match="images"):
             wrong()

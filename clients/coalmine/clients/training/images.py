@@ -14,12 +14,17 @@ def as_images(data: Table, scale: float = 255.0) -> Table:
     """(n, h, w) grey values in [0, scale] as (n, 1, h, w) in [0, 1]; (n, c, h, w) keep their channels.
 
     Raises:
-        DataError: samples that are no images.
+        DataError: samples that are no images, a scale that float32 cannot hold or divide by.
     """
     if len(data.shape) not in (2, 3):
         raise DataError(f"samples of shape {data.shape}", where="images", remedy="needs (h, w) or (c, h, w)")
     x = data.x[:, None] if len(data.shape) == 2 else data.x
-    return replace(data, x=(x / np.float32(scale)).astype(np.float32))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        divisor = np.float32(scale)
+        scaled = (x / divisor).astype(np.float32)
+    if not (0 < divisor < np.inf and np.isfinite(scaled).all()):
+        raise DataError(f"a scale of {scale!r}", where="images", remedy="needs the largest value of the images, > 0")
+    return replace(data, x=scaled)
 
 
 def average_pooled(data: Table, size: int) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from coalmine.protocol.dpsgd.mechanism import DpSgd
@@ -37,7 +38,7 @@ class Hamp:
 
     Attributes:
         gamma: least entropy of a soft label as a share of the largest possible, in [0, 1].
-        alpha: weight of the prediction's entropy, >= 0.
+        alpha: weight of the prediction's entropy, finite and >= 0.
 
     Raises:
         StudyError: a value out of its range.
@@ -49,8 +50,8 @@ class Hamp:
     def __post_init__(self) -> None:
         if not 0 <= self.gamma <= 1:
             raise StudyError(f"{self.gamma!r} is not allowed", where="hamp.gamma", remedy="needs a number in [0, 1]")
-        if not self.alpha >= 0:
-            raise StudyError(f"{self.alpha!r} is not allowed", where="hamp.alpha", remedy="needs a number >= 0")
+        if not 0 <= self.alpha < math.inf:
+            raise StudyError(f"{self.alpha!r} is not allowed", where="hamp.alpha", remedy="needs a finite number >= 0")
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Augmentation:
     Attributes:
         views: K >= 1 per sample and step (augmentation multiplicity, De et al. 2022).
         shift: largest shift of an image in pixels, zeros move in. flip: mirror images at random.
-        jitter: standard deviation of Gaussian noise on every feature.
+        jitter: standard deviation of Gaussian noise on every feature, finite.
 
     Raises:
         StudyError: a value out of its range.
@@ -73,9 +74,11 @@ class Augmentation:
 
     def __post_init__(self) -> None:
         for key, value, least in (("views", self.views, 1), ("shift", self.shift, 0), ("jitter", self.jitter, 0)):
-            if not value >= least:
+            if not least <= value < math.inf:
                 raise StudyError(
-                    f"{value!r} is not allowed", where=f"augmentation.{key}", remedy=f"needs at least {least}"
+                    f"{value!r} is not allowed",
+                    where=f"augmentation.{key}",
+                    remedy=f"needs a finite number, at least {least}",
                 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from coalmine.clients.training import built_in, images, table_files
 from coalmine.clients.training.table import Table
-from coalmine.protocol.errors import DataError, nearest
+from coalmine.protocol.errors import DataError, StudyError, nearest
 from coalmine.protocol.randomness import Purpose, stream
 
 BUILT_IN = ("digits", "coloured-digits", "purchases")
@@ -30,6 +31,9 @@ class SourceSpec:
         pool: side of the squares over which images are averaged. scale: largest value of a file's images, 0: no images.
         standardise: by mean and deviation of the *public* samples, where there are any.
         seed: which samples are which.
+
+    Raises:
+        StudyError: a number that is not finite, or a negative scale.
     """
 
     source: str = "digits"
@@ -42,6 +46,13 @@ class SourceSpec:
     scale: float = 0.0
     standardise: bool = True
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        for key, value in (("minority", self.minority), ("scale", self.scale)):
+            if not 0 <= value < math.inf:
+                raise StudyError(
+                    f"{value!r} is not allowed", where=f"training.data.{key}", remedy="needs a finite number >= 0"
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +68,8 @@ def samples(spec: SourceSpec) -> Samples:
     """Read or make the samples. The same spec gives the same samples in the same order.
 
     Raises:
-        DataError: an unknown source, an unreadable file, or more samples wanted than there are.
+        DataError: an unknown source, an unreadable file, training and test samples of different shapes, or more samples
+            wanted than there are.
     """
     rest, held_out = _read(spec)
     rng = stream(spec.seed, Purpose.SPLIT)
@@ -104,21 +116,19 @@ def _read(spec: SourceSpec) -> tuple[Table, Table | None]:
             where="training.data.source",
             remedy=f"{nearest(spec.source, BUILT_IN)}; or the path of an .npz or .parquet file",
         )
-    if path.suffix == ".npz" and _has_parts(path):
+    if path.suffix == ".npz" and table_files.has_parts(path):
         train, test = (table_files.load(path, part=part) for part in ("train", "test"))
+        if train.shape != test.shape:
+            raise DataError(
+                f"training samples of shape {train.shape} and test samples of shape {test.shape}",
+                where=str(path),
+                remedy="x_train and x_test need the same features",
+            )
         classes = max(train.classes, test.classes)
         both = [replace(part, classes=classes) for part in (train, test)]
         return (both[0], both[1]) if not spec.scale else (_scaled(both[0], spec), _scaled(both[1], spec))
     whole = table_files.load(path)
     return (_scaled(whole, spec) if spec.scale else whole), None
-
-
-def _has_parts(path: Path) -> bool:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return "x_train" in file.files
-    except (OSError, ValueError) as error:
-        raise DataError("this is not a readable npz file", where=str(path), remedy="write it anew") from error
 
 
 def _scaled(data: Table, spec: SourceSpec) -> Table:

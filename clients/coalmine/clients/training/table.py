@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from coalmine.protocol.errors import DataError
+
+MOST_CLASSES = 10_000
+"""One more label makes one more row of every model: a label far beyond the others is a slip, or somebody's id."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +93,14 @@ def table(
     """A checked table.
 
     Args:
-        classes: how many there are; by default the largest label + 1, which makes the labels' range public.
+        classes: how many there are; by default the largest label + 1, which makes the labels' range public, at most
+            ``MOST_CLASSES``.
+        group, user: (n,) whole numbers, or finite numbers or texts that are numbered in ascending order.
         where: file or source, for messages.
 
     Raises:
-        DataError: lengths that do not fit, a feature that is no number, a label out of range.
+        DataError: lengths that do not fit, a feature that is no real number, a label out of range, a sample of no group
+            or user.
     """
     features, raw = np.asarray(x), np.asarray(y)
     if features.ndim < 2 or raw.ndim != 1 or len(features) != len(raw):
@@ -102,41 +109,69 @@ def table(
             where=where,
             remedy="needs (n, ...) features and (n,) labels",
         )
-    if not (np.issubdtype(features.dtype, np.number) or features.dtype == np.bool_):
+    if features.dtype.kind not in "biuf":
         raise DataError(f"features of type {features.dtype}", where=where, remedy="needs numbers")
-    features = features.astype(np.float32)
+    with np.errstate(over="ignore"):
+        features = features.astype(np.float32)
     if not np.isfinite(features).all():
         row = int(np.argwhere(~np.isfinite(features))[0, 0])
         raise DataError("a feature is not a finite number", where=f"{where}, row {row + 1}", remedy="mend or drop it")
-    labels = _whole(raw, "label", where)
-    count = classes if classes is not None else (int(labels.max()) + 1 if len(labels) else 0)
+    labels, count = _labels(raw, classes, where)
+    owners = [
+        None if column is None else _owners(column, what, len(labels), where)
+        for what, column in (("group", group), ("user", user))
+    ]
+    return Table(features, labels, count, *owners)
+
+
+def _labels(values: NDArray[Any], classes: int | None, where: str) -> tuple[NDArray[np.int64], int]:
+    """Labels and the number of classes. Checked before they are cast: a cast wraps around."""
+    if values.dtype.kind not in "iuf":
+        raise DataError(f"labels of type {values.dtype}", where=where, remedy="needs whole numbers")
+    broken = np.flatnonzero(~np.isfinite(values) | (np.floor(values) != values)) if values.dtype.kind == "f" else ()
+    if len(broken):
+        raise DataError(
+            "a label is not a whole number", where=f"{where}, row {broken[0] + 1}", remedy="needs whole numbers"
+        )
+    large = np.flatnonzero(values >= MOST_CLASSES)
+    if classes is None and len(large):
+        raise DataError(
+            f"a label is {MOST_CLASSES:,} or more",
+            where=f"{where}, row {large[0] + 1}",
+            remedy="number the classes 0, 1, 2, ...",
+        )
+    count = classes if classes is not None else (int(values.max()) + 1 if len(values) else 0)
     if count < 2:
         raise DataError(f"{count} classes", where=where, remedy="needs two or more")
-    wrong = np.flatnonzero((labels < 0) | (labels >= count))
+    wrong = np.flatnonzero((values < 0) | (values >= count))
     if len(wrong):
         raise DataError(
             "a label is out of range", where=f"{where}, row {wrong[0] + 1}", remedy=f"needs labels 0 to {count - 1}"
         )
-    owners = [None if column is None else _column(column, len(labels), where) for column in (group, user)]
-    return Table(features, labels, count, *owners)
+    return values.astype(np.int64), count
 
 
-def _column(values: ArrayLike, n: int, where: str) -> NDArray[np.int64]:
+def _owners(values: ArrayLike, what: str, n: int, where: str) -> NDArray[np.int64]:
     column = np.asarray(values)
     if column.shape != (n,):
-        raise DataError(f"a column of shape {column.shape}", where=where, remedy=f"needs {n} values")
-    if np.issubdtype(column.dtype, np.integer):
-        return column.astype(np.int64)
-    return np.unique(column.astype(str), return_inverse=True)[1].astype(np.int64)
-
-
-def _whole(values: NDArray[np.generic], what: str, where: str) -> NDArray[np.int64]:
-    if not np.issubdtype(values.dtype, np.number):
-        raise DataError(f"{what}s of type {values.dtype}", where=where, remedy="needs whole numbers")
-    whole = values.astype(np.int64)
-    different = np.flatnonzero(whole != values)
-    if len(different):
+        raise DataError(f"a column {what} of shape {column.shape}", where=where, remedy=f"needs {n} values")
+    if column.dtype.kind not in "biufUSO":
+        raise DataError(f"a column {what} of type {column.dtype}", where=where, remedy="needs whole numbers or text")
+    nobody = np.flatnonzero(~_said(column))
+    if len(nobody):
         raise DataError(
-            f"a {what} is not a whole number", where=f"{where}, row {different[0] + 1}", remedy="needs whole numbers"
+            f"a sample's {what} is missing, or neither a finite number nor text",
+            where=f"{where}, row {nobody[0] + 1}",
+            remedy="mend it or drop the sample",
         )
-    return whole
+    if column.dtype.kind in "iu":
+        return column.astype(np.int64)
+    names = column if column.dtype.kind == "S" else column.astype(str)
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+
+
+def _said(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """(n,) whether each value says whose a sample is."""
+    if column.dtype.kind == "O":
+        return np.array([isinstance(value, str) for value in column], bool)
+    return np.isfinite(column) if column.dtype.kind == "f" else np.ones(len(column), bool)

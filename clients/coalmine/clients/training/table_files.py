@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import lzma
 import re
+import tokenize
 import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
 from coalmine.clients.training.table import Table, table
 from coalmine.protocol.errors import DataError, nearest
 
 _IDENTIFIER = re.compile(r"(^|_)(id|uid|guid|uuid|user|users|userid|client|clientid|person|patient)$", re.IGNORECASE)
+_DAMAGE = (
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    LookupError,
+    SyntaxError,
+    RuntimeError,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    zlib.error,
+    tokenize.TokenError,
+)
+"""What numpy and zipfile raise for npz files that are cut, flipped, encrypted or compressed in an unknown way."""
 
 
 def load(path: Path, *, part: str = "", label: str = "label", classes: int | None = None) -> Table:
@@ -28,8 +49,7 @@ def load(path: Path, *, part: str = "", label: str = "label", classes: int | Non
     Raises:
         DataError: no such file, a damaged one, missing arrays or columns, values that cannot serve.
     """
-    if not path.is_file():
-        raise DataError("there is no such file", where=str(path), remedy="give the path of an npz or Parquet file")
+    _check_there(path)
     if path.suffix == ".npz":
         return _npz(path, f"_{part}" if part else "", classes)
     if path.suffix == ".parquet":
@@ -37,20 +57,56 @@ def load(path: Path, *, part: str = "", label: str = "label", classes: int | Non
     raise DataError(f"files of kind {path.suffix!r} are not read", where=str(path), remedy="needs .npz or .parquet")
 
 
-def _npz(path: Path, suffix: str, classes: int | None) -> Table:
+def has_parts(path: Path) -> bool:
+    """Whether an npz file keeps samples for training apart.
+
+    Raises:
+        DataError: no such file, or a damaged one.
+    """
+    _check_there(path)
+    with _arrays(path) as file:
+        return "x_train" in file.files
+
+
+def _check_there(path: Path) -> None:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            wanted = {name: name + suffix for name in ("x", "y", "group", "user")}
-            for name in ("x", "y"):
-                if wanted[name] not in file.files:
-                    raise DataError(
-                        f"there is no array {wanted[name]!r}",
-                        where=str(path),
-                        remedy=nearest(wanted[name], file.files),
-                    )
-            read = {name: file[key] for name, key in wanted.items() if key in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        folder, there = path.is_dir(), path.is_file()
+    except OSError as error:
+        raise DataError(f"the file cannot be read: {error.strerror}", where=str(path), remedy="check it") from error
+    if folder:
+        raise DataError("this is a folder, not a file", where=str(path), remedy="name the file itself")
+    if not there:
+        raise DataError("there is no such file", where=str(path), remedy="give the path of an npz or Parquet file")
+
+
+@contextmanager
+def _arrays(path: Path) -> Iterator[NpzFile]:
+    """An open npz file; damage that shows while it is open is its damage too."""
+    try:
+        # Opened here, since numpy leaves a file open that is no archive.
+        with path.open("rb") as raw:
+            file = np.load(raw, allow_pickle=False)
+            if not isinstance(file, NpzFile):
+                raise DataError("this is a single array, not an npz file", where=str(path), remedy="use numpy.savez")
+            with file:
+                yield file
+    except MemoryError as error:
+        raise DataError(
+            "an array claims more memory than there is", where=str(path), remedy="write it anew, or smaller"
+        ) from error
+    except _DAMAGE as error:
         raise DataError("this is not a readable npz file", where=str(path), remedy="write it anew") from error
+
+
+def _npz(path: Path, suffix: str, classes: int | None) -> Table:
+    wanted = {name: name + suffix for name in ("x", "y", "group", "user")}
+    with _arrays(path) as file:
+        for name in ("x", "y"):
+            if wanted[name] not in file.files:
+                raise DataError(
+                    f"there is no array {wanted[name]!r}", where=str(path), remedy=nearest(wanted[name], file.files)
+                )
+        read = {name: file[key] for name, key in wanted.items() if key in file.files}
     return table(read["x"], read["y"], classes, group=read.get("group"), user=read.get("user"), where=str(path))
 
 
@@ -60,10 +116,14 @@ def _parquet(path: Path, label: str, classes: int | None) -> Table:
     import pyarrow.types as types
 
     try:
-        columns = pq.read_table(path)
+        with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            twice = [name for name, count in Counter(names).items() if count > 1]
+            if twice:
+                raise DataError(f"the column {twice[0]!r} is there twice", where=str(path), remedy="rename one of them")
+            columns = file.read()
     except (pa.ArrowException, OSError) as error:
         raise DataError("this is not a readable Parquet file", where=str(path), remedy="write it anew") from error
-    names = columns.column_names
     if label not in names:
         raise DataError(f"there is no column {label!r}", where=str(path), remedy=nearest(label, names))
     owners = {name: columns[name].to_numpy() for name in ("group", "user") if name in names and name != label}
@@ -71,7 +131,12 @@ def _parquet(path: Path, label: str, classes: int | None) -> Table:
         rows = columns["features"].to_pylist()
         if len({len(row) if isinstance(row, list) else -1 for row in rows}) > 1:
             raise DataError("lists of different lengths", where=f"{path}, features", remedy="make them equally long")
-        x = np.array(rows)
+        try:
+            x = np.array(rows)
+        except ValueError:
+            raise DataError(
+                "lists of different lengths", where=f"{path}, features", remedy="make them equally long"
+            ) from None
     else:
         kept = [name for name in names if name not in (label, *owners)]
         for name in kept:
