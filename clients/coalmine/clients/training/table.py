@@ -128,7 +128,8 @@ def _labels(values: NDArray[Any], classes: int | None, where: str) -> tuple[NDAr
     """Labels and the number of classes. Checked before they are cast: a cast wraps around."""
     if values.dtype.kind not in "iuf":
         raise DataError(f"labels of type {values.dtype}", where=where, remedy="needs whole numbers")
-    broken = np.flatnonzero(~np.isfinite(values) | (np.floor(values) != values)) if values.dtype.kind == "f" else ()
+    whole = values.dtype.kind != "f" or (np.isfinite(values) & (np.floor(values) == values))
+    broken = np.flatnonzero(~np.broadcast_to(whole, values.shape))
     if len(broken):
         raise DataError(
             "a label is not a whole number", where=f"{where}, row {broken[0] + 1}", remedy="needs whole numbers"
