@@ -21,8 +21,8 @@ from coalmine.deploy.progress import Stages
 from coalmine.deploy.study_file import build_study
 from coalmine.deploy.training.checks import unmodelled
 from coalmine.deploy.training.federation import InProcessGrid, run_in_process, server_identity
-from coalmine.deploy.training.prepare import prepared
-from coalmine.deploy.training.train import MODEL, train
+from coalmine.deploy.training.prepare import MODEL, prepared
+from coalmine.deploy.training.train import train
 from coalmine.protocol.dpsgd import wire
 from coalmine.protocol.dpsgd.claims import claim
 from coalmine.protocol.dpsgd.filter import drop

@@ -13,7 +13,17 @@ from coalmine.deploy.manifest import versions
 from coalmine.deploy.studio import tell_tracked
 from coalmine.deploy.study import Study
 from coalmine.deploy.training.checks import auditable, unmodelled
-from coalmine.deploy.training.prepare import Prepared, audit_facts, begin, forget, prepared
+from coalmine.deploy.training.prepare import (
+    AUDITED,
+    OF_AUDITS,
+    OF_TRAINING,
+    SHADOWS,
+    Prepared,
+    audit_facts,
+    begin,
+    forget,
+    prepared,
+)
 from coalmine.deploy.training.studio import opened, tell, track
 from coalmine.protocol.errors import StudyError
 
@@ -21,8 +31,6 @@ if TYPE_CHECKING:
     from coalmine.auditor.membership.result import Audited, Value
     from coalmine.deploy.progress import Stages
 
-AUDITED = "membership.json"
-SHADOWS = "shadows"
 _STORE = 256 << 20
 """Bytes of Ray's object store: the samples, and results on their way."""
 
@@ -50,9 +58,9 @@ def conduct_audit(points: Points, as_json: bool, *, resume: bool = False, replac
     from coalmine.auditor.report.write import write_json
 
     study = points[0][1]
-    with opened(study, "go on with --resume") as (console, stages, folder):
+    with opened(study, resume=resume, replace=replace) as (console, stages, folder):
         finished = len(list((folder / SHADOWS).glob("*.npz")))
-        if finished and not resume:
+        if finished and not resume and not (folder / AUDITED).is_file():
             told = f"starting anew; --resume would keep {finished} finished groups of shadow models"
             console.print(told, style="yellow", highlight=False)
         with stages, redirect_stdout(sys.stderr):
@@ -89,7 +97,7 @@ def _audited(
             begin(place, facts, resume=resume, replace=replace)
             if not resume:
                 shelf.clear()
-                forget(folder, AUDITED, "report.html", "figures")
+                forget(folder, *OF_AUDITS, *(OF_TRAINING if replace else ()))
             workers.enter_context(cluster(study.execution.workers or available_cores(), _STORE))
             from coalmine.deploy.training.audit import audit_training
         audits = [audit_training(own, one, stages, shelf) for (_, own), one in zip(points, ready, strict=True)]

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+CHECKPOINT, START, MODEL, TRAINED = "checkpoint.npz", "start.npz", "model.npz", "findings.json"
+AUDITED, SHADOWS = "membership.json", "shadows"
 _MANIFEST = "manifest.json"
+OF_TRAINING = (CHECKPOINT, START, MODEL, TRAINED, _MANIFEST)
+OF_AUDITS = (AUDITED, "report.html", "figures")
 _SHOWN = 5
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from coalmine.deploy.progress import Stages
 from coalmine.deploy.studio import remove_if_unused, tell_tracked, writable
 from coalmine.deploy.study import Study
-from coalmine.protocol.errors import CoalmineError, Interrupted
+from coalmine.protocol.errors import CoalmineError, Interrupted, StudyError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -33,10 +33,11 @@ def conduct_training(study: Study, as_json: bool, *, resume: bool = False, repla
     from coalmine.auditor.membership.runs import trained_runs
     from coalmine.auditor.membership.table import trained_rich
     from coalmine.auditor.report.write import write_json
-    from coalmine.deploy.training.train import CHECKPOINT, TRAINED, train
+    from coalmine.deploy.training.prepare import CHECKPOINT, TRAINED
+    from coalmine.deploy.training.train import train
 
-    with opened(study, "go on with --resume") as (console, stages, folder):
-        if not resume and (folder / CHECKPOINT).is_file():
+    with opened(study, resume=resume, replace=replace) as (console, stages, folder):
+        if not resume and (folder / CHECKPOINT).is_file() and not (folder / TRAINED).is_file():
             console.print("starting anew; --resume would go on from the checkpoint", style="yellow", highlight=False)
         with stages, redirect_stdout(sys.stderr):
             found, ready = train(study, folder, stages, resume=resume, replace=replace)
@@ -50,17 +51,23 @@ def conduct_training(study: Study, as_json: bool, *, resume: bool = False, repla
 
 
 @contextmanager
-def opened(study: Study, remedy: str) -> Iterator[tuple[Console, Stages, Path]]:
-    """The folder of results, with its console; what stops the work is said in words."""
+def opened(study: Study, *, resume: bool, replace: bool) -> Iterator[tuple[Console, Stages, Path]]:
+    """The folder of results, with its console; what stops the work is said in words.
+
+    Raises:
+        StudyError: asked to go on and to start anew.
+    """
     from rich.console import Console
 
+    if resume and replace:
+        raise StudyError("--resume goes on, --force starts anew", where="--force", remedy="say one of them")
     console = Console(stderr=True)
     folder = writable(study.folder / "training")
     console.print(f"[bold]Coalmine[/bold] training [bold]{study.study}[/bold], results in {folder}", highlight=False)
     try:
         yield console, Stages(console), folder
     except KeyboardInterrupt:
-        raise Interrupted("interrupted", remedy=remedy) from None
+        raise Interrupted("interrupted", remedy="go on with --resume") from None
     except CoalmineError:
         remove_if_unused(folder)
         raise

@@ -12,6 +12,13 @@ from coalmine.auditor.report.write import write_bytes
 from coalmine.deploy.progress import Stages
 from coalmine.deploy.study import Study
 from coalmine.deploy.training.prepare import (
+    CHECKPOINT,
+    MODEL,
+    OF_AUDITS,
+    OF_TRAINING,
+    SHADOWS,
+    START,
+    TRAINED,
     Prepared,
     begin,
     flower_version,
@@ -26,8 +33,6 @@ from coalmine.protocol.errors import StudyError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-CHECKPOINT, START, MODEL, TRAINED = "checkpoint.npz", "start.npz", "model.npz", "findings.json"
 
 
 def train(
@@ -44,6 +49,8 @@ def train(
     with stages.stage("data"):
         ready = prepared(study)
     facts = {**ready.facts(study.seed), "version of flwr": version}
+    if replace:
+        forget(folder, *OF_TRAINING, *OF_AUDITS, SHADOWS)
     begin(folder, facts, resume=resume, replace=replace)
     if resume and not (folder / CHECKPOINT).is_file():
         raise StudyError("there is no checkpoint yet", where=str(folder), remedy="run without --resume")
