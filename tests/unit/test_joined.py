@@ -24,12 +24,13 @@ from coalmine.auditor.joined.report.publish import all_rows, publish, to_json
 from coalmine.auditor.joined.row import Bound, Kind, by_setting, largest
 from coalmine.auditor.joined.training_rows import membership_rows, trained_rows
 from coalmine.auditor.joined.vote_rows import one_run_rows, round_rows, rounds_rows
-from coalmine.auditor.membership.result import Audited, audited_json, trained_json
+from coalmine.auditor.membership.result import Audited, audit_json, audited_json, trained_json
 from coalmine.auditor.one_run import Guesses
 from coalmine.auditor.one_run_audit import OneRunStudy
 from coalmine.auditor.one_run_audit import audit as hold
 from coalmine.auditor.report import one_run, record, rounds, sweep
 from coalmine.auditor.report.style import png
+from coalmine.auditor.report.wording import down
 from coalmine.auditor.report.write import write_json
 from coalmine.auditor.sweep import Sweep, SweepPoint
 from coalmine.deploy import cli
@@ -307,10 +308,27 @@ def damaged(document, path, value):
         (("arms",), None, "/arms"),
         (("verdict",), "claim contradicted", "this version does not know"),
         (("surprise",), 1, "this version does not know"),
+        (("format",), [1], "[1] is not known here"),
+        (("format",), {"a": 1}, "{'a': 1} is not known here"),
+        (("study",), "\ud800", "/study: the record is damaged: half a character"),
+        (("claim", "eps_pld_upper"), -1.0, "/claim/eps_pld_upper: the record is damaged: -1 is impossible"),
+        (("claim", "eps_pld_lower"), 10**400, "/claim/eps_pld_lower"),
+        (("claim", "delta"), 1.0, "/claim/delta: the record is damaged: 1 is impossible (needs a probability in"),
+        (("claim", "q"), 0.0, "/claim/q"),
+        (("claim", "q"), 1.5, "/claim/q"),
+        (("claim", "sigma"), 0.0, "/claim/sigma"),
+        (("claim", "rounds"), 0, "/claim/rounds"),
+        (("alpha",), 1.0, "/alpha"),
+        (("models",), 0, "/models"),
+        (("arms",), [], "/arms: the record is damaged: nothing is there"),
+        (("arms", 0, "subjects", 0, "findings", 0, "evidence", 0, "eps_lower"), -0.1, "/evidence/0/eps_lower"),
+        (("arms", 0, "subjects", 0, "findings", 0, "evidence", 0, "confidence"), 1.0, "/evidence/0/confidence"),
+        (("not_finite",), {"/claim/delta": "nan"}, "/claim/delta: the record is damaged: 'nan' is impossible"),
+        (("not_finite",), {"/arms/0/subjects/0/findings/0/evidence/0/eps_lower": "inf"}, "'inf' is impossible"),
     ],
 )
 def test_damaged_records_and_other_versions_are_refused(tmp_path, path, value, said):
-    kept(tmp_path / "membership.json", damaged(audited_json(one_study()), path, value))
+    (tmp_path / "membership.json").write_text(json.dumps(damaged(audit_json(membership()), path, value)))
     with pytest.raises(StorageError, match=r"membership\.json") as refused:
         read_folders([tmp_path])
     assert said in str(refused.value)
@@ -390,3 +408,28 @@ def test_the_command_refuses_with_code_2_and_writes_nothing(coalmine, tmp_path, 
     assert err.count("\n") == 1
     assert str(folder) in err
     assert not out.exists()
+
+
+@pytest.mark.parametrize("deep", [500, 100_000])
+def test_a_record_without_end_is_damaged(tmp_path, deep):
+    text = '{"format": "coalmine training 1", "facts": ' + "[" * deep + "]" * deep + "}"
+    (tmp_path / "findings.json").write_text(text)
+    with pytest.raises(StorageError, match=r"findings\.json.* damaged"):
+        read_folders([tmp_path])
+
+
+@pytest.mark.parametrize("name", ["[/b]x", "[bold]x", "$\\frac$"])
+def test_a_name_is_shown_as_it_is(tmp_path, monkeypatch, capsys, name):
+    kept(tmp_path / "run" / "findings.json", disclosure_record.to_json(replace(synthetic(claimed_eps=0.1), name=name)))
+    monkeypatch.setattr("sys.argv", ["coalmine", "report", str(tmp_path / "run"), "--out", str(tmp_path / "[b]out")])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    shown = capsys.readouterr()
+    assert not ended.value.code
+    assert f"{name}, synthetic data, secrets" in " ".join(shown.out.split())
+    assert "[b]out" in shown.err
+
+
+@pytest.mark.parametrize(("eps", "said"), [(1.23456, "1.234"), (1e308, f"{1e308:.3f}"), (math.inf, "∞")])
+def test_the_largest_numbers_are_rounded_too(eps, said):
+    assert down(eps) == said

@@ -51,7 +51,7 @@ def conduct_one_run(study: Study, as_json: bool) -> None:
     else:
         Console().print(to_rich(found))
     tell_tracked(console, tracked)
-    console.print(f"report: {report}", highlight=False, soft_wrap=True)
+    console.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _run(study: Study, stages: Stages) -> OneRunStudy:

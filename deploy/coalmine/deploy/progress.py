@@ -39,7 +39,7 @@ class Stages:
         self._console = console
         self._bars = Progress(
             SpinnerColumn(finished_text="[green]✓[/green]"),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             _Counted(),
             _Rate(),
@@ -74,7 +74,7 @@ class Stages:
             reached += done
             if total and not self._console.is_terminal and time.perf_counter() - told >= SECONDS_BETWEEN_LINES:
                 told = time.perf_counter()
-                self._console.print(f"{name}: {reached:,} of {total:,} {unit}", highlight=False)
+                self._console.print(f"{name}: {reached:,} of {total:,} {unit}", markup=False, highlight=False)
 
         try:
             yield advance
@@ -87,7 +87,7 @@ class Stages:
         spent = time.perf_counter() - started
         self.seconds[name] = self.seconds.get(name, 0.0) + spent
         if not self._console.is_terminal:
-            self._console.print(f"{name}: {spent:.1f} s", highlight=False)
+            self._console.print(f"{name}: {spent:.1f} s", markup=False, highlight=False)
 
 
 class _Counted(MofNCompleteColumn):

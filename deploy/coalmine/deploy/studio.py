@@ -35,13 +35,16 @@ def conduct(
         CoalmineError: bad input, or a party that refuses to go on. Nothing half-written is left.
     """
     from rich.console import Console
+    from rich.markup import escape
 
     from coalmine.auditor.report.table import to_rich
 
     console = Console(stderr=True)
     stages = Stages(console)
     folder = writable(study.folder)
-    console.print(f"[bold]Coalmine[/bold] study [bold]{study.study}[/bold], results in {folder}", highlight=False)
+    console.print(
+        f"[bold]Coalmine[/bold] study [bold]{study.study}[/bold], results in {escape(str(folder))}", highlight=False
+    )
     try:
         with stages:
             with redirect_stdout(sys.stderr):  # Ray prints about lost workers; stdout is for findings
@@ -72,7 +75,7 @@ def conduct(
 
             people.print(disclosures_to_rich(outcome.disclosures[-1].audit, people.width))
     tell_tracked(console, tracked)
-    console.print(f"report: {report}", highlight=False, soft_wrap=True)
+    console.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _begin(study: Study, stages: Stages, resume: bool, accept_changes: bool, replace: bool) -> tuple[People, Manifest]:
@@ -153,7 +156,7 @@ def tell_tracked(console: Console, tracked: Tracked | None) -> None:
     """Say where MLflow has the runs, or why not."""
     if tracked is not None:
         notice = tracked.notice or f"MLflow: {tracked.store}, run {tracked.run_id}"
-        console.print(notice, style="yellow" if tracked.notice else "", highlight=False, soft_wrap=True)
+        console.print(notice, style="yellow" if tracked.notice else "", markup=False, highlight=False, soft_wrap=True)
 
 
 def _findings(outcome: Outcome) -> str:

@@ -27,6 +27,7 @@ def conduct_sweep(points: Sequence[Point], as_json: bool) -> None:
         CoalmineError: bad input, or a party that refuses to go on. Nothing half-written is left.
     """
     from rich.console import Console
+    from rich.markup import escape
 
     from coalmine.auditor.report.sweep import publish, to_json, to_rich
 
@@ -35,7 +36,8 @@ def conduct_sweep(points: Sequence[Point], as_json: bool) -> None:
     first = points[0].study
     folder = writable(first.folder)
     console.print(
-        f"[bold]Coalmine[/bold] sweep [bold]{first.study}[/bold], {len(points)} points, results in {folder}",
+        f"[bold]Coalmine[/bold] sweep [bold]{first.study}[/bold], {len(points)} points,"
+        f" results in {escape(str(folder))}",
         highlight=False,
     )
     try:
@@ -63,7 +65,7 @@ def conduct_sweep(points: Sequence[Point], as_json: bool) -> None:
     else:
         Console().print(to_rich(sweep))
     tell_tracked(console, tracked)
-    console.print(f"report: {report}", highlight=False, soft_wrap=True)
+    console.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _run(points: Sequence[Point], stages: Stages) -> Sweep:

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from coalmine.auditor.disclosure.report import record as disclosure
 from coalmine.auditor.disclosure.result import DisclosureAudit
 from coalmine.auditor.joined.disclosure_rows import disclosure_rows, without_epsilon
+from coalmine.auditor.joined.plausible import require_plausible
 from coalmine.auditor.joined.row import Row, named
 from coalmine.auditor.joined.training_rows import membership_rows, trained_rows
 from coalmine.auditor.joined.vote_rows import one_run_rows, round_rows, rounds_rows
@@ -97,20 +98,26 @@ def _read(path: Path, folder: Path) -> Read:
         document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
     except OSError as error:
         raise StorageError(error.strerror or "cannot be read", where=str(path)) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StorageError("the record is damaged: not strict JSON", where=str(path), remedy=_REMEDY) from error
     try:
         form = document.get("format") if isinstance(document, dict) else None
-        if form not in _READERS:
+        if not isinstance(form, str) or form not in _READERS:
             remedy = "use the version that wrote it, or run the study again; " + nearest(str(form), _READERS)
             raise StorageError(f"a record of the format {form!r} is not known here", remedy=remedy)
+        require_plausible(document)
         rows, notes = _READERS[form](document)
     except InputError as error:
         place = f"{path}, {error.where}" if error.where else str(path)
         raise StorageError(error.what, where=place, remedy=error.remedy) from error
-    except LookupError as error:
+    except (LookupError, RecursionError) as error:
         raise StorageError("the record is damaged: its parts do not fit", where=str(path), remedy=_REMEDY) from error
-    return Read(folder.resolve().name, path.relative_to(folder).as_posix(), form, rows, notes)
+    return Read(_printable(folder.resolve().name), path.relative_to(folder).as_posix(), form, rows, notes)
+
+
+def _printable(name: str) -> str:
+    """A folder may be called by bytes that are no text."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _refuse(word: str) -> float:

@@ -91,9 +91,10 @@ def title(figure: Figure, headline: str, *lines: str) -> None:
     height = figure.get_size_inches()[1]
     used = 0.40 + 0.19 * len(lines)
     figure.get_layout_engine().set(rect=(0, 0, 1, 1 - used / height))  # type: ignore[union-attr, call-arg]
-    figure.text(0.012, 1 - 0.10 / height, headline, ha="left", va="top", fontsize=12.5, fontweight="bold")
+    plain: Any = {"ha": "left", "va": "top", "parse_math": False}  # a name may hold a dollar
+    figure.text(0.012, 1 - 0.10 / height, headline, fontsize=12.5, fontweight="bold", **plain)
     for row, line in enumerate(lines):
-        figure.text(0.012, 1 - (0.36 + 0.19 * row) / height, line, ha="left", va="top", fontsize=8.8, color=QUIET)
+        figure.text(0.012, 1 - (0.36 + 0.19 * row) / height, line, fontsize=8.8, color=QUIET, **plain)
 
 
 def svg(figure: Figure) -> str:

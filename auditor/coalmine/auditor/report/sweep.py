@@ -116,12 +116,13 @@ def table(sweep: Sweep) -> list[dict[str, str]]:
 def to_rich(sweep: Sweep) -> RenderableType:
     """The table for a terminal."""
     from rich.table import Table
+    from rich.text import Text
 
     found = table(sweep)
     contradicted = sum(row["verdict"] == Verdict.CONTRADICTED.value for row in found)
     shown = Table(
-        title=f"{sweep.name}: {len(sweep.points)} points",
-        caption=f"{_qualifiers(sweep)}\nclaims contradicted: {contradicted} of {len(found)} rows",
+        title=Text(f"{sweep.name}: {len(sweep.points)} points", style="italic"),
+        caption=Text(f"{_qualifiers(sweep)}\nclaims contradicted: {contradicted} of {len(found)} rows", style="dim"),
         title_justify="left",
         caption_justify="left",
         header_style="bold",
@@ -131,7 +132,7 @@ def to_rich(sweep: Sweep) -> RenderableType:
             shown.add_column(_short(name), justify="left" if name == "attack" else "right", no_wrap=True)
     for row in found:
         style = "bold red" if row["verdict"] == Verdict.CONTRADICTED.value else ""
-        shown.add_row(*(value for name, value in row.items() if name != "verdict"), style=style)
+        shown.add_row(*(Text(value) for name, value in row.items() if name != "verdict"), style=style)
     return shown
 
 

@@ -64,9 +64,9 @@ def fixed(value: float, digits: int = 3) -> str:
 
 def down(value: float, digits: int = 3) -> str:
     """Rounded down, so that a lower bound stays one. A value within 1e-9 of the next digit counts as reaching it."""
-    if not math.isfinite(value):
-        return fixed(value)
     unit = 10**digits
+    if not math.isfinite(value * unit):
+        return fixed(value, digits)
     return fixed(math.floor(value * unit + 1e-9 * unit) / unit, digits)
 
 

@@ -42,7 +42,9 @@ def describe(
         answer(values, True)
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     words = {
         "short": f"records of fewer than {SHORT_WORDS} words",
@@ -53,7 +55,7 @@ def describe(
         "repeated_across": "texts that several users hold",
         "users_with_at_least": "users with at least so many different records",
     }
-    table = Table(show_header=False, title=seen.source, title_justify="left")
+    table = Table(show_header=False, title=Text(seen.source), title_justify="left")
     table.add_column()
     table.add_column(overflow="fold")
     for key, value in values.items():
@@ -63,10 +65,10 @@ def describe(
             value = ", ".join(f"{name}: {number:g}" for name, number in value.items())
         elif isinstance(value, tuple | list):
             value = ", ".join(f"{name} ({number})" for name, number in value)
-        table.add_row(words.get(key, key.replace("_", " ")), str(value))
+        table.add_row(words.get(key, key.replace("_", " ")), Text(str(value)))
     console = Console()
     console.print(table)
     for problem in seen.problems:
-        console.print(f"[yellow]![/yellow] {problem}", highlight=False)
+        console.print(f"[yellow]![/yellow] {escape(str(problem))}", highlight=False)
     if not seen.problems:
         console.print("[green]no problems found[/green]")

@@ -84,6 +84,8 @@ def disclosures(
         if mlflow:
             Tracking(team)
         _check_free(out, force=force)
+    if any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise StudyError("the name holds half a character", where="--name", remedy="needs text")
     settings = Settings(
         ks=tuple(_numbers(k, int, "--k")),
         rarities=tuple(_numbers(rarity, float, "--rarity")),
@@ -138,10 +140,12 @@ def _publish(
         with stages.stage("MLflow"):
             tracked = track_runs(found.audit.name, runs(found.audit), records(found.audit), folder, Tracking(team))
         notice = tracked.notice or f"MLflow: {tracked.store}, run {tracked.run_id}"
-        console.print(notice, style="yellow" if tracked.notice else "", highlight=False, soft_wrap=True)
-    console.print(f"report: {report}", highlight=False, soft_wrap=True)
+        console.print(notice, style="yellow" if tracked.notice else "", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
     if show_text:
-        console.print(f"private text: {folder / WITNESSES}", style="yellow", highlight=False, soft_wrap=True)
+        console.print(
+            f"private text: {folder / WITNESSES}", style="yellow", markup=False, highlight=False, soft_wrap=True
+        )
 
 
 def _check_free(out: Path, *, force: bool) -> None:

@@ -25,9 +25,9 @@ def answer(values: dict[str, Any], as_json: bool, meaning: str = "") -> None:
 
     console = Console()
     for line in _lines(values):
-        console.print(line, highlight=True)
+        console.print(line, markup=False, highlight=True)
     if meaning:
-        console.print(meaning, style="dim", highlight=False)
+        console.print(meaning, style="dim", markup=False, highlight=False)
 
 
 def _lines(values: dict[str, Any], prefix: str = "") -> list[str]:

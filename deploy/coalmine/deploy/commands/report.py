@@ -37,4 +37,4 @@ def report(
         sys.stdout.write(json.dumps(to_json(records), allow_nan=False, ensure_ascii=False) + "\n")
     else:
         Console().print(to_rich(records))
-    Console(stderr=True).print(f"report: {written}", highlight=False, soft_wrap=True)
+    Console(stderr=True).print(f"report: {written}", markup=False, highlight=False, soft_wrap=True)

@@ -82,6 +82,7 @@ def _panel(axes: Axes, setting: Setting, rows: Sequence[Row]) -> None:
             )
     axes.set_yticks(range(len(rows)), [_name(row) for row in rows])
     for tick, row in zip(axes.get_yticklabels(), rows, strict=True):
+        tick.set_parse_math(False)  # a name may hold a dollar
         if row.contradicted:
             tick.set_color(CLAIM)
             tick.set_fontweight("bold")

@@ -105,10 +105,11 @@ def to_rich(records: Sequence[Read]) -> RenderableType:
             table.add_column(name, justify="right", no_wrap=True)
         for row in found:
             numbers = [wording.bound(one) for one in (row.exact, row.formal, row.heuristic)]
-            cells = (wording.subject(row), wording.claimed(row.claim), *numbers, wording.tight(row.tightness))
-            table.add_row(*cells, style="bold red" if row.contradicted else "")
+            cells = (wording.claimed(row.claim), *numbers, wording.tight(row.tightness))
+            table.add_row(Text(wording.subject(row)), *cells, style="bold red" if row.contradicted else "")
         parts += [table, ""]
-    return Group(*parts, *wording.answer(rows, len(records)), *(Text(note, "dim") for note in notes(records)))
+    said = (Text(line) for line in wording.answer(rows, len(records)))
+    return Group(*parts, *said, *(Text(note, "dim") for note in notes(records)))
 
 
 def _row(row: Row) -> dict[str, Any]:
