@@ -208,6 +208,18 @@ def test_describe_shows_no_record(coalmine, tmp_path):
         assert "more of them" not in out
 
 
+def test_a_file_name_is_shown_as_it_is(coalmine, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("[bold]users.csv").write_text("user,text\na,some words\nb,more words\n")
+    assert "[bold]users.csv" in coalmine("data", "describe", "[bold]users.csv")[1]
+
+
+def test_a_name_that_cannot_be_written_is_refused(coalmine):
+    files = ["--train", "a.csv", "--holdout", "b.csv", "--synthetic", "c.csv"]
+    code, _, err = coalmine("audit", "disclosures", *files, "--name", "\ud800")
+    assert (code, err) == (2, "coalmine: --name: the name holds half a character (needs text)\n")
+
+
 def test_an_interruption_ends_with_code_130(coalmine, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt

@@ -67,7 +67,7 @@ class _NoOutput(StorageError):
 class _StandardOutput(io.FileIO):
     """Its failures carry their own name: a full disk elsewhere would look the same."""
 
-    def write(self, data: Buffer, /) -> int | None:
+    def write(self, data: Buffer, /) -> int:
         try:
             return super().write(data)
         except OSError as error:
@@ -92,10 +92,10 @@ def main() -> None:
 
 
 def _open_output() -> None:
-    opened = sys.stdout
-    if opened is None:  # closed before the program began: the next file that is opened would be written to instead
+    if sys.stdout is None:  # closed before the program began: the next file that is opened would be written to instead
         raise _NoOutput("it is closed")
-    if opened is sys.__stdout__:
+    opened = sys.__stdout__
+    if opened is not None and sys.stdout is opened:
         raw = _StandardOutput(opened.fileno(), "w", closefd=False)
         sys.stdout = io.TextIOWrapper(
             io.BufferedWriter(raw), opened.encoding, opened.errors, line_buffering=raw.isatty()
