@@ -248,7 +248,8 @@ class _Collection:
             f"only {have} of {self.size} texts could be had from {self.counts['asked']} requests ({reasons}): "
             f"{listed}{more}",
             where="text pool",
-            remedy="ask for fewer texts, allow more attempts or a lower cosine, or use another generator",
+            remedy="ask for fewer texts (bank.size, audit.pool), allow more attempts or a lower cosine"
+            " (generator.min_cosine), or use another generator",
         )
 
 
