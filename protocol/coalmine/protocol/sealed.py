@@ -7,6 +7,7 @@ import io
 import zipfile
 import zlib
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,8 @@ Arrays = dict[str, NDArray[np.generic]]
 def sealed(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:
     """An npz file with a digest of names, types, shapes and contents."""
     packed = io.BytesIO()
-    np.savez(packed, **arrays, **{_SEAL: np.frombuffer(_digest(arrays), np.uint8)})
+    kept: dict[str, Any] = {**arrays, _SEAL: np.frombuffer(_digest(arrays), np.uint8)}
+    np.savez(packed, **kept)
     return packed.getvalue()
 
 

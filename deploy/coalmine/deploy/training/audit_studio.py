@@ -67,7 +67,7 @@ def conduct_audit(points: Points, as_json: bool, *, resume: bool = False, replac
             with stages.stage("data"):
                 ready = _prepared(points)
             for notice in dict.fromkeys(told for one in ready for told in (*one.notices, *unmodelled(one))):
-                console.print(notice, style="yellow", highlight=False)
+                console.print(notice, style="yellow", markup=False, highlight=False)
             found = _audited(points, ready, folder, stages, resume=resume, replace=replace)
             with stages.stage("report"):
                 report = publish(found, folder)
@@ -76,9 +76,9 @@ def conduct_audit(points: Points, as_json: bool, *, resume: bool = False, replac
         tell(audited_json(found), audited_rich(found), as_json)
         for _, audit in found.points:
             if audit.alarm is not None:
-                console.print(audit.alarm, style="bold white on red", highlight=False)
+                console.print(audit.alarm, style="bold white on red", markup=False, highlight=False)
         tell_tracked(console, tracked)
-        console.print(f"report: {report}", highlight=False, soft_wrap=True)
+        console.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _audited(

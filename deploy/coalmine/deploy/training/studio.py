@@ -42,12 +42,12 @@ def conduct_training(study: Study, as_json: bool, *, resume: bool = False, repla
         with stages, redirect_stdout(sys.stderr):
             found, ready = train(study, folder, stages, resume=resume, replace=replace)
             for notice in ready.notices:
-                console.print(notice, style="yellow", highlight=False)
+                console.print(notice, style="yellow", markup=False, highlight=False)
             write_json(folder / TRAINED, trained_json(found))
             tracked = track(study, trained_runs(found), [], folder, stages)
         tell(trained_json(found), trained_rich(found), as_json)
         tell_tracked(console, tracked)
-        console.print(f"results: {folder}", highlight=False, soft_wrap=True)
+        console.print(f"results: {folder}", markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
@@ -58,12 +58,15 @@ def opened(study: Study, *, resume: bool, replace: bool) -> Iterator[tuple[Conso
         StudyError: asked to go on and to start anew.
     """
     from rich.console import Console
+    from rich.markup import escape
 
     if resume and replace:
         raise StudyError("--resume goes on, --force starts anew", where="--force", remedy="say one of them")
     console = Console(stderr=True)
     folder = writable(study.folder / "training")
-    console.print(f"[bold]Coalmine[/bold] training [bold]{study.study}[/bold], results in {folder}", highlight=False)
+    console.print(
+        f"[bold]Coalmine[/bold] training [bold]{study.study}[/bold], results in {escape(str(folder))}", highlight=False
+    )
     try:
         yield console, Stages(console), folder
     except KeyboardInterrupt:
