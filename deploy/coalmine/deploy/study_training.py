@@ -126,9 +126,9 @@ class LabelOnlySection(Section):
         18, ge=1, le=10_000, description="of a canary, whose labels are asked; the first is the sample as it is"
     )
     shift: int = Field(1, ge=0, le=1000, description="largest shift of a view in pixels, where samples are images")
-    jitter: float = Field(0.1, ge=0, description="deviation of the noise on a view's features")
+    jitter: float = Field(0.1, ge=0, le=1e6, description="deviation of the noise on a view's features")
     hamp_gamma: float = Field(0.5, ge=0, le=1, description="HAMP: least entropy of a soft label, share of the largest")
-    hamp_alpha: float = Field(0.01, ge=0, description="HAMP: weight of the prediction's entropy")
+    hamp_alpha: float = Field(0.01, ge=0, le=1e6, description="HAMP: weight of the prediction's entropy")
 
 
 class DisparateSection(Section):
