@@ -30,7 +30,7 @@ def edited(change, without=()):
 
 
 def opened(packed):
-    return unsealed(packed, "the checkpoint", "here", "start anew")
+    return unsealed(lambda: packed, "the checkpoint", "here", "start anew")
 
 
 def test_what_was_sealed_comes_back():

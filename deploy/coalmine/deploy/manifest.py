@@ -100,8 +100,7 @@ def begin(study: Study, dataset_digest: str, *, resume: bool, accept_changes: bo
                 where=str(folder),
                 remedy="use a folder of its own (--set study=NAME); `coalmine run --force` replaces what is there",
             )
-        for name in _RESULTS:
-            _remove(folder / name)
+        forget(folder, *_RESULTS)
         manifest = Manifest(facts, uuid.uuid4().hex, int(time.time() * 1000))
     (folder / _FILE).parent.mkdir(parents=True, exist_ok=True)
     write_text(folder / _FILE, json.dumps(asdict(manifest), indent=1))
@@ -123,11 +122,21 @@ def _numbers(facts: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in facts.items() if not name.startswith("version of ")}
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+def forget(folder: Path, *results: str) -> None:
+    """Remove what an earlier run left, so that nothing old stands beside what is new.
+
+    Raises:
+        StorageError: something cannot be removed.
+    """
+    for name in results:
+        path = folder / name
+        try:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError("an old result cannot be removed", where=str(path)) from error
 
 
 def _flat(node: Any, path: str = "") -> Iterator[tuple[str, str]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import io
+import lzma
+import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,20 +17,21 @@ from numpy.typing import NDArray
 from coalmine.protocol.errors import StorageError
 
 _SEAL = "seal"
-_DAMAGED = (
+NO_NPZ = (
     OSError,
+    EOFError,
     ValueError,
     TypeError,
-    KeyError,
-    AttributeError,
-    EOFError,
-    MemoryError,
-    NotImplementedError,
+    LookupError,
+    SyntaxError,
     RuntimeError,
+    MemoryError,
+    lzma.LZMAError,
     zipfile.BadZipFile,
     zlib.error,
+    tokenize.TokenError,
 )
-"""What NumPy raises about a file that is no npz, or no longer one."""
+"""What NumPy and zipfile raise about a file that is no npz: cut, flipped, encrypted or compressed in an unknown way."""
 
 Arrays = dict[str, NDArray[np.generic]]
 
@@ -41,19 +44,21 @@ def sealed(arrays: Mapping[str, NDArray[np.generic]]) -> bytes:
     return packed.getvalue()
 
 
-def unsealed(packed: bytes, what: str, where: str, remedy: str) -> Arrays:
+def unsealed(read: Callable[[], bytes], what: str, where: str, remedy: str) -> Arrays:
     """The arrays, as they were sealed.
 
     Args:
+        read: gives what was sealed; it may fail as reading a file does.
         what, where, remedy: of the error, e.g. "the checkpoint" and its path.
 
     Raises:
-        StorageError: this is not what was sealed. An edited checkpoint could claim fewer steps than were taken.
+        StorageError: it cannot be read, or is not what was sealed. An edited checkpoint could claim fewer steps than
+            were taken.
     """
     try:
-        with np.load(io.BytesIO(packed), allow_pickle=False) as file:
+        with np.load(io.BytesIO(read()), allow_pickle=False) as file:
             arrays = {name: np.asarray(file[name]) for name in file.files}
-    except _DAMAGED as error:
+    except NO_NPZ as error:
         raise StorageError(f"{what} is not readable", where=where, remedy=remedy) from error
     seal = arrays.pop(_SEAL, None)
     if seal is None or seal.tobytes() != _digest(arrays):

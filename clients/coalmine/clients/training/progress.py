@@ -84,12 +84,7 @@ class Progress:
         Raises:
             StorageError: it is not there, or not what was saved.
         """
-        remedy = "start the run anew"
-        try:
-            packed = path.read_bytes()
-        except OSError as error:
-            raise StorageError("the checkpoint is not readable", where=str(path), remedy=remedy) from error
-        file = unsealed(packed, "the checkpoint", str(path), remedy)
+        file = unsealed(path.read_bytes, "the checkpoint", str(path), "start the run anew")
         moments = tuple(file[name].astype(np.float64) for name in sorted(file) if name.startswith("moment_"))
         return cls(
             int(file["step"]),

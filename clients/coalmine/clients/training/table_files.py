@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import lzma
 import re
-import tokenize
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,22 +13,9 @@ from numpy.lib.npyio import NpzFile
 
 from coalmine.clients.training.table import Table, table
 from coalmine.protocol.errors import DataError, nearest
+from coalmine.protocol.sealed import NO_NPZ
 
 _IDENTIFIER = re.compile(r"(^|_)(id|uid|guid|uuid|user|users|userid|client|clientid|person|patient)$", re.IGNORECASE)
-_DAMAGE = (
-    OSError,
-    EOFError,
-    ValueError,
-    TypeError,
-    LookupError,
-    SyntaxError,
-    RuntimeError,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    zlib.error,
-    tokenize.TokenError,
-)
-"""What numpy and zipfile raise for npz files that are cut, flipped, encrypted or compressed in an unknown way."""
 
 
 def load(path: Path, *, part: str = "", label: str = "label", classes: int | None = None) -> Table:
@@ -94,7 +77,7 @@ def _arrays(path: Path) -> Iterator[NpzFile]:
         raise DataError(
             "an array claims more memory than there is", where=str(path), remedy="write it anew, or smaller"
         ) from error
-    except _DAMAGE as error:
+    except NO_NPZ as error:
         raise DataError("this is not a readable npz file", where=str(path), remedy="write it anew") from error
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coalmine.deploy.manifest import versions
+from coalmine.deploy.manifest import forget, versions
 from coalmine.deploy.studio import tell_tracked
 from coalmine.deploy.study import Study
 from coalmine.deploy.training.checks import auditable, unmodelled
@@ -21,7 +21,6 @@ from coalmine.deploy.training.prepare import (
     Prepared,
     audit_facts,
     begin,
-    forget,
     prepared,
 )
 from coalmine.deploy.training.studio import opened, tell, track

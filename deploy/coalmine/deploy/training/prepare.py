@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -153,23 +152,6 @@ def begin(folder: Path, facts: dict[str, str], *, resume: bool, replace: bool = 
             )
     if not resume:
         write_bytes(path, json.dumps(facts, indent=1).encode(), mode=0o600)
-
-
-def forget(folder: Path, *results: str) -> None:
-    """Remove what an earlier run left, so that nothing old stands beside what is new.
-
-    Raises:
-        StorageError: something cannot be removed.
-    """
-    for name in results:
-        path = folder / name
-        try:
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-        except OSError as error:
-            raise StorageError("an old result cannot be removed", where=str(path)) from error
 
 
 def _noted(path: Path) -> dict[str, str]:

@@ -71,11 +71,7 @@ class Shelf:
         if not path.is_file():
             return None
         remedy = "remove this file"
-        try:
-            packed = path.read_bytes()
-        except OSError as error:
-            raise StorageError("a finished group is not readable", where=str(path), remedy=remedy) from error
-        file: dict[str, NDArray[Any]] = dict(unsealed(packed, "a finished group", str(path), remedy))
+        file: dict[str, NDArray[Any]] = dict(unsealed(path.read_bytes, "a finished group", str(path), remedy))
         if set(file) != {column.name for column in fields(Shadows)}:
             raise StorageError("a finished group has other columns", where=str(path), remedy=remedy)
         return Shadows(**file)

@@ -9,6 +9,7 @@ import numpy as np
 
 from coalmine.auditor.membership.result import Trained
 from coalmine.auditor.report.write import write_bytes
+from coalmine.deploy.manifest import forget
 from coalmine.deploy.progress import Stages
 from coalmine.deploy.study import Study
 from coalmine.deploy.training.prepare import (
@@ -22,7 +23,6 @@ from coalmine.deploy.training.prepare import (
     Prepared,
     begin,
     flower_version,
-    forget,
     in_local_folder,
     prepared,
     start_of,

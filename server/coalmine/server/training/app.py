@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from coalmine.protocol.dpsgd import wire
 from coalmine.protocol.dpsgd.terms import Mode, Terms, terms
 from coalmine.protocol.errors import ContributionError, StorageError, StudyError
+from coalmine.protocol.sealed import NO_NPZ
 from coalmine.server.training.attentive import AttentiveGrid
 from coalmine.server.training.exchange import arrays, ask, ask_all, content, setting
 from coalmine.server.training.standing import Standing
@@ -142,7 +143,7 @@ def _begin(settings: dict[str, Any], checkpoint: Path | None, initial: NDArray[n
     try:
         with np.load(start, allow_pickle=False) as file:
             theta = np.asarray(file["theta"], np.float64)
-    except (OSError, KeyError, ValueError) as error:
+    except NO_NPZ as error:
         raise StorageError("this is no npz file with an array theta", where=str(start)) from error
     if theta.shape != initial.shape:
         raise StudyError(f"a model of shape {theta.shape}", where=str(start), remedy=f"needs {initial.shape}")
