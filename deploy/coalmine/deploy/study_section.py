@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from coalmine.protocol.unicode import is_unicode
+
 Count = Annotated[int, Field(ge=1, le=10**9)]
 
 
@@ -21,10 +23,6 @@ class Section(BaseModel):
             field = cls.model_fields.get(key)
             if isinstance(value, bool) and field is not None and field.annotation is not bool:
                 raise ValueError(f"{key}: {value!r} is not allowed here")
-            if isinstance(value, str) and not _writable(value):
+            if isinstance(value, str) and ("\0" in value or not is_unicode(value)):
                 raise ValueError(f"{key}: {value!r} holds a character that no file name and no report can hold")
         return values
-
-
-def _writable(text: str) -> bool:
-    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)  # halves of characters

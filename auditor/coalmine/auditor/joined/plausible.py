@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from coalmine.protocol.errors import StorageError
+from coalmine.protocol.unicode import is_unicode
 
 _FREE = frozenset({"facts", "values", "details", "seconds"})
 """Parts of a record whose keys are the run's own."""
@@ -52,7 +53,7 @@ def require_plausible(document: Any) -> None:
         StorageError: naming the JSON pointer.
     """
     for pointer, key, value in _entries(document, ""):
-        if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+        if isinstance(value, str) and not is_unicode(value):
             raise _damaged("half a character", pointer, "needs text")
         if isinstance(value, int | float) and not isinstance(value, bool) and key in _NUMBERS:
             holds, needs = _NUMBERS["evidence", key] if _of_evidence(pointer, key) else _NUMBERS[key]

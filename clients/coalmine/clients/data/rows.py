@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 
 from coalmine.clients.data.users import User, UserTable
 from coalmine.protocol.errors import DataError, nearest
+from coalmine.protocol.unicode import is_unicode
 
 OnBadRecord = Literal["error", "drop"]
 
@@ -228,7 +229,7 @@ def _user_id(value: object) -> str | Fault:
     text = value if isinstance(value, str) else _number(value)
     if not text.strip():
         return Fault.NO_USER
-    return text if _CONTROL.search(text) is None and _is_unicode(text) else Fault.BAD_USER
+    return text if _CONTROL.search(text) is None and is_unicode(text) else Fault.BAD_USER
 
 
 def _record_fault(value: object) -> Fault | None:
@@ -240,7 +241,7 @@ def _record_fault(value: object) -> Fault | None:
         return Fault.BLANK
     if "\x00" in value:
         return Fault.NUL
-    return None if _is_unicode(value) else Fault.NOT_TEXT
+    return None if is_unicode(value) else Fault.NOT_TEXT
 
 
 def _label(value: object) -> str | None:
@@ -248,7 +249,7 @@ def _label(value: object) -> str | None:
     if value is None or value != value:
         return ""
     if isinstance(value, str):
-        return (value if _is_unicode(value) else None) if value.strip() else ""
+        return (value if is_unicode(value) else None) if value.strip() else ""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
@@ -259,14 +260,3 @@ def _label(value: object) -> str | None:
 def _number(value: int | float) -> str:
     """3.0 reads "3": a column of whole numbers becomes one of floats as soon as one value is missing."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _is_unicode(text: str) -> bool:
-    """False for a lone surrogate, which JSON can smuggle in and no encoding can write."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -77,6 +77,7 @@ def disclosures(
     from coalmine.deploy.disclosure.run import audit_files
     from coalmine.deploy.progress import Stages
     from coalmine.protocol.errors import StudyError
+    from coalmine.protocol.unicode import is_unicode
 
     if show_text and out is None:
         raise StudyError("there is no folder for private text", where="--show-text", remedy="name one with --out")
@@ -84,7 +85,7 @@ def disclosures(
         if mlflow:
             Tracking(team)
         _check_free(out, force=force)
-    if any("\ud800" <= letter <= "\udfff" for letter in name):
+    if not is_unicode(name):
         raise StudyError("the name holds half a character", where="--name", remedy="needs text")
     settings = Settings(
         ks=tuple(_numbers(k, int, "--k")),
